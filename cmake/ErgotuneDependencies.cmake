@@ -1,0 +1,30 @@
+# Every third-party library ergotune uses, by its Debian package. Static where that is easy, so that one binary
+# also runs on machines that have none of these packages.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)                 # libfmt-dev
+find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev
+find_package(Eigen3 REQUIRED NO_MODULE)    # libeigen3-dev
+find_package(CLI11 REQUIRED)               # libcli11-dev
+find_package(ZLIB REQUIRED)                # zlib1g-dev
+
+function(ergotune_static_library target header archive)
+  find_path(${target}_INCLUDE ${header} REQUIRED)
+  find_library(${target}_LIBRARY NAMES ${archive} REQUIRED)
+  add_library(${target} INTERFACE)
+  target_include_directories(${target} SYSTEM INTERFACE ${${target}_INCLUDE})
+  target_link_libraries(${target} INTERFACE ${${target}_LIBRARY} ${ARGN})
+  add_library(ergotune_dep::${target} ALIAS ${target})
+endfunction()
+
+ergotune_static_library(sqlite sqlite3.h libsqlite3.a ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
+ergotune_static_library(simdjson simdjson.h "libsimdjson.a;simdjson")                          # libsimdjson-dev
+ergotune_static_library(zlib zlib.h libz.a)                                                    # zlib1g-dev
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)                                         # libtomlplusplus-dev
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)                                                    # libxxhash-dev
+
+add_library(ergotune_warnings INTERFACE)
+target_compile_options(ergotune_warnings INTERFACE -Wall -Wextra)
+if(ERGOTUNE_SANITIZER)
+  add_compile_options(-fsanitize=${ERGOTUNE_SANITIZER} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ERGOTUNE_SANITIZER})
+endif()

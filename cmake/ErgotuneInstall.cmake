@@ -1,0 +1,18 @@
+# Install rules: the command, libergotune, its headers, and the package files for find_package(ergotune).
+include(CMakePackageConfigHelpers)
+install(TARGETS ergotune EXPORT ergotuneTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(program ergotune_command ergotuned)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ergotune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(EXISTS ${PROJECT_SOURCE_DIR}/profiles)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/ergotune)
+endif()
+install(EXPORT ergotuneTargets NAMESPACE ergotune:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ergotuneConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/ergotuneConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ergotuneConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ergotuneConfig.cmake ${PROJECT_BINARY_DIR}/ergotuneConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)

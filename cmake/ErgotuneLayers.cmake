@@ -1,0 +1,20 @@
+# ergotune_layer(NAME [USES layer...] [LIBRARIES target...])
+# One static library per folder of src/. USES names the layers below whose headers it may include; the linker then
+# holds the layering: a layer that reaches up does not link.
+function(ergotune_layer name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp
+                                      ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(ergotune_${name} STATIC ${sources})
+  target_include_directories(ergotune_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  foreach(used ${ARG_USES})
+    if(TARGET ergotune_${used})
+      target_link_libraries(ergotune_${name} PUBLIC ergotune_${used})
+    endif()
+  endforeach()
+  target_link_libraries(ergotune_${name} PRIVATE ergotune_warnings PUBLIC ${ARG_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_LAYERS ergotune_${name})
+endfunction()

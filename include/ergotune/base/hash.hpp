@@ -1,0 +1,15 @@
+// Content hashes, for cache keys and session identity. Not cryptographic.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ergotune {
+
+/// XXH3, 64 bits.
+std::uint64_t hash64(std::string_view data, std::uint64_t seed = 0);
+/// XXH3, 128 bits, as 32 hexadecimal digits: the form stored in files.
+std::string content_hash(std::string_view data);
+
+}  // namespace ergotune

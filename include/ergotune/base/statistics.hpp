@@ -1,0 +1,55 @@
+// Statistics as plain functions of data, tested with synthetic sequences. Nothing here knows what was measured.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ergotune {
+
+/// Mean, sample standard deviation (n-1) and count, updated one value at a time (Welford).
+class RunningStatistics {
+ public:
+  void add(double x);
+  std::size_t count() const { return count_; }
+  double mean() const { return mean_; }
+  /// Sample variance; 0 for fewer than two values.
+  double variance() const { return count_ > 1 ? sum_squares_ / static_cast<double>(count_ - 1) : 0.0; }
+  double standard_deviation() const;
+  double standard_error() const;
+  /// Half-width of the two-sided confidence interval of the mean over |mean|; infinity for fewer than two values.
+  double relative_half_width(double confidence = 0.95) const;
+
+ private:
+  std::size_t count_ = 0;
+  double mean_ = 0, sum_squares_ = 0;
+};
+
+double mean(std::span<const double> x);
+/// Sample variance (n-1); 0 for fewer than two values.
+double variance(std::span<const double> x);
+/// q-quantile, 0 <= q <= 1, linear between order statistics (type 7). Throws std::invalid_argument when x is empty.
+double quantile(std::span<const double> x, double q);
+double median(std::span<const double> x);
+/// Pearson correlation; 0 when either side does not vary.
+double correlation(std::span<const double> x, std::span<const double> y);
+
+/// Inverse of the standard normal distribution.
+double normal_quantile(double p);
+/// Standard normal distribution function.
+double normal_cdf(double z);
+/// Inverse of Student's t distribution with `degrees` > 0 degrees of freedom (real-valued).
+double student_t_quantile(double p, double degrees);
+
+/// Straight line y = intercept + slope * x by weighted least squares, with the standard errors of both.
+struct LineFit {
+  double intercept = 0, slope = 0;
+  double intercept_error = 0, slope_error = 0;
+  double residual_deviation = 0;
+  std::size_t count = 0;
+};
+/// Empty `weights` means equal weights. Needs two points with different x, else every field is 0.
+LineFit fit_line(std::span<const double> x, std::span<const double> y, std::span<const double> weights = {});
+
+}  // namespace ergotune

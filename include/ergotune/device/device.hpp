@@ -1,0 +1,157 @@
+// Where kernels compile and run. One interface over cuda (driver API and NVRTC), opencl and host (C, C++ and Fortran
+// in shared objects). hip will be one more. Drivers are opened at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+struct DeviceInfo {
+  /// "cuda:0", "opencl:0:0", "host".
+  std::string id;
+  std::string name;
+  std::string backend;
+  /// "GPU-xxxxxxxx-...." where the driver gives one: how a device meets its sensors.
+  std::string uuid;
+  /// "00000000:1b:00.0" in lower case where known: the other way they meet.
+  std::string pci_address;
+  std::string driver_version;
+  /// True when kernels run on the CPU: then compiling and measuring never overlap.
+  bool is_cpu = false;
+  /// device.max_threads_per_block, device.shared_memory_per_block, device.multiprocessors, device.warp_size,
+  /// device.registers_per_block, device.registers_per_multiprocessor, device.shared_memory_per_multiprocessor,
+  /// device.max_threads_per_multiprocessor, device.max_blocks_per_multiprocessor, device.l2_bytes,
+  /// device.global_memory_bytes, device.compute_capability (major*10+minor), device.name.
+  Constants properties;
+};
+
+/// What is to be compiled: one configuration's source with its macros and options already worked out.
+struct CompileJob {
+  Language language = Language::opencl;
+  std::string source;
+  std::string source_name;
+  std::vector<std::string> include_folders;
+  /// Parameters and constants as macros, in a fixed order.
+  std::vector<std::pair<std::string, std::string>> defines;
+  std::vector<std::string> options;
+  /// Function, or CUDA name expression.
+  std::string function;
+};
+
+/// A configuration's failure while compiling or running, kept apart from the tool's own errors: it becomes a status.
+enum class DeviceFault { compile, launch, runtime, timeout, unsupported, out_of_memory };
+class DeviceError : public Error {
+ public:
+  DeviceError(DeviceFault fault, const std::string& message, int native_code = 0)
+      : Error(message), fault_(fault), native_code_(native_code) {}
+  DeviceFault fault() const { return fault_; }
+  int native_code() const { return native_code_; }
+
+ private:
+  DeviceFault fault_;
+  int native_code_;
+};
+
+/// Compiled code, free of any device state: it travels from a compile worker to the runner and into the disk cache.
+struct Binary {
+  std::string bytes;
+  /// Function to look up in it (the lowered name for CUDA C++ templates).
+  std::string entry;
+  std::string log;
+};
+
+/// Compiles for one device without running anything on it; for CUDA no GPU is needed (NVRTC).
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  /// Throws DeviceError(compile) with the compiler's words.
+  virtual Binary compile(const CompileJob& job) = 0;
+  /// What compiled code depends on besides its job: compiler version, target architecture.
+  virtual std::string identity() const = 0;
+};
+
+/// Device memory; freed with the object.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual std::size_t bytes() const = 0;
+};
+
+struct LaunchGeometry {
+  std::uint32_t grid[3] = {1, 1, 1};
+  std::uint32_t block[3] = {1, 1, 1};
+  std::uint32_t shared_memory_bytes = 0;
+};
+
+/// One kernel argument: a buffer, raw scalar bytes, or local memory of a size (OpenCL).
+struct KernelArgument {
+  const Buffer* buffer = nullptr;
+  std::vector<std::byte> scalar;
+  std::size_t local_bytes = 0;
+};
+
+/// A kernel loaded on the device, with its arguments and geometry bound.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  /// Registers per thread, shared memory (static) and local memory in bytes, where the device tells; else -1.
+  struct Resources {
+    int registers = -1, shared_bytes = -1, local_bytes = -1, max_threads_per_block = -1;
+  };
+  virtual Resources resources() const = 0;
+  virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
+};
+
+/// A place on the device's time line. Recorded into the queue; its time is known once the device has passed it.
+class Marker {
+ public:
+  virtual ~Marker() = default;
+};
+
+/// A device that can run kernels. Not thread-safe; one thread drives it.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual std::unique_ptr<Compiler> make_compiler() = 0;
+
+  virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
+  virtual void write(Buffer& buffer, std::span<const std::byte> data) = 0;
+  virtual void read(const Buffer& buffer, std::span<std::byte> data) = 0;
+  /// Copies on the device, queued with the launches: restores inputs without touching the bus.
+  virtual void copy(Buffer& to, const Buffer& from) = 0;
+  /// Fills with a byte, queued with the launches: also how L2 is flushed.
+  virtual void fill(Buffer& buffer, unsigned char byte) = 0;
+
+  virtual std::unique_ptr<LoadedKernel> load(const Binary& binary) = 0;
+  /// Queues `count` launches back to back; returns without waiting. CUDA batches long runs of short kernels in graphs.
+  virtual void launch(LoadedKernel& kernel, std::size_t count = 1) = 0;
+
+  virtual std::unique_ptr<Marker> make_marker() = 0;
+  virtual void record(Marker& marker) = 0;
+  /// True once the device has passed the marker; does not block.
+  virtual bool passed(const Marker& marker) = 0;
+  /// Seconds of device time between two passed markers.
+  virtual double seconds_between(const Marker& start, const Marker& stop) = 0;
+  /// Waits until the queue is empty. Throws DeviceError(runtime) when a kernel faulted.
+  virtual void synchronise() = 0;
+};
+
+/// Every device that can be opened here, best first (cuda, then opencl GPUs, opencl CPUs, host). Never throws: a
+/// driver that does not load is simply absent; `notes`, when given, receives one line per backend that is missing.
+std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes = nullptr);
+/// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
+/// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
+std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);
+/// A compiler for a device id that needs no driver where that is possible: "cuda:sm_90" compiles without a GPU.
+std::unique_ptr<Compiler> open_compiler(const std::string& id);
+
+}  // namespace ergotune

@@ -1,0 +1,51 @@
+// Turns configurations into measurements: live (worker processes), replay (recorded), simulated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/space/search_space.hpp"
+
+namespace ergotune {
+
+/// One configuration to be measured.
+struct EvaluationRequest {
+  std::uint64_t id = 0;
+  ConfigurationIndex index = 0;
+  Configuration configuration;
+  /// Measure again even where a result is known: its own, independent measurement.
+  bool repeat = false;
+  /// Racing: once the interval of the objective lies wholly above this value (in objective_quantity's unit) the
+  /// measurement may stop; infinity for none.
+  double give_up_above = 1e300;
+  std::string objective_quantity = "time";
+};
+
+struct EvaluationResult {
+  std::uint64_t id = 0;
+  ConfigurationIndex index = 0;
+  Measurement measurement;
+};
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  /// For people and for stored sessions: "opencl:0:0 (pthread-...)", "replay of ...", "simulated A100".
+  virtual std::string description() const = 0;
+  virtual Provenance provenance() const = 0;
+  /// How many requests it can usefully hold at once (compiling runs ahead of measuring).
+  virtual std::size_t capacity() const { return 1; }
+  /// Takes a request; never blocks for long.
+  virtual void submit(EvaluationRequest request) = 0;
+  /// The next finished result, in any order; nullopt after `seconds` without one.
+  virtual std::optional<EvaluationResult> wait(double seconds) = 0;
+  /// Requests taken and not yet returned.
+  virtual std::size_t pending() const = 0;
+  /// Drops what has not started; what runs is ended.
+  virtual void cancel() {}
+};
+
+}  // namespace ergotune

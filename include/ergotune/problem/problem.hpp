@@ -1,0 +1,179 @@
+// What is tuned: kernel source, arguments, launch geometry, parameters, restrictions, metrics, objective.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/space/expression.hpp"
+#include "ergotune/space/parameter.hpp"
+#include "ergotune/space/search_space.hpp"
+
+namespace ergotune {
+
+enum class Language { cuda, opencl, hip, c, cpp, fortran };
+std::string to_string(Language language);
+
+/// Kernel source in one language; a problem may carry several, and a device takes the one it compiles.
+struct KernelSource {
+  Language language = Language::opencl;
+  /// Where it was read from; empty for text given in memory.
+  std::filesystem::path file;
+  std::string text;
+  /// Folders for #include, made absolute; the source's own folder is always among them.
+  std::vector<std::filesystem::path> include_folders;
+};
+
+enum class ElementType { int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, float32, float64 };
+std::string to_string(ElementType type);
+/// "float32", "float", "double", "int", "uint" ...; nullopt when unknown.
+std::optional<ElementType> element_type(std::string_view name);
+std::size_t size_of(ElementType type);
+
+/// How a buffer is filled before a launch. Random values are never left to chance: they come from `seed`.
+struct Fill {
+  enum class Kind { random, range, constant, file, data } kind = Kind::random;
+  std::uint64_t seed = 1;
+  double low = -1, high = 1;    ///< random: uniform in [low, high) (integers: [low, high])
+  double start = 0, step = 1;   ///< range: start + i * step
+  double value = 0;             ///< constant
+  std::filesystem::path file;   ///< file: raw little-endian elements
+  std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
+};
+
+/// How a kernel uses a buffer. Outputs are verified; inputs and in-outs are restored before verification.
+enum class Access { read, write, read_write };
+
+struct Argument {
+  enum class Kind { scalar, buffer, local_memory } kind = Kind::buffer;
+  std::string name;
+  ElementType type = ElementType::float32;
+  /// scalar: its value. Sees constants and parameters.
+  Expression value;
+  /// buffer and local_memory: number of elements. Sees constants and parameters (buffers: constants only).
+  Expression count;
+  Fill fill;
+  Access access = Access::read;
+  SourcePlace place;
+};
+
+/// Launch geometry, up to three dimensions each. Either grid (blocks) or global (threads) is given; the other follows.
+struct Launch {
+  std::vector<Expression> grid;    ///< blocks, as CUDA counts
+  std::vector<Expression> global;  ///< work items, as OpenCL counts; rounded up to a multiple of block
+  std::vector<Expression> block;   ///< threads per block / local size
+  Expression shared_memory_bytes;  ///< dynamic shared memory
+};
+
+/// One kernel of a problem.
+struct Kernel {
+  /// Function name; for CUDA C++ a name expression such as "gemm<{{TILE}}, float>".
+  Template function;
+  std::vector<KernelSource> sources;
+  std::vector<Argument> arguments;
+  Launch launch;
+  /// Compiler options by language name ("cuda", "c" ...), "" for all; each a template.
+  std::map<std::string, std::vector<Template>> options;
+  /// The source for a language, or nullptr.
+  const KernelSource* source_for(Language language) const;
+};
+
+/// How results are checked.
+struct Verification {
+  enum class Kind { none, first_correct, kernel, host_function, files } kind = Kind::first_correct;
+  /// kernel: a reference kernel with the same arguments (its own source, function and launch);
+  /// host_function: a C/C++/Fortran function with the same arguments, built into a shared object.
+  std::shared_ptr<Kernel> reference;
+  /// files: expected contents by argument name (raw little-endian).
+  std::map<std::string, std::filesystem::path> files;
+  double absolute_tolerance = 1e-6;
+  double relative_tolerance = 1e-4;
+};
+
+/// A named expression over quantities, parameters and constants: gflops = 2*n**3/time/1e9.
+struct Metric {
+  std::string name;
+  Expression expression;
+  std::string unit;
+};
+
+enum class Direction { minimise, maximise };
+
+/// What the user wants. text is what they wrote: "time", "energy", "max gflops_per_watt",
+/// "energy subject to time <= 1.1 * best(time)", "0.3*time + 0.7*energy", "pareto(time, energy)",
+/// "lexicographic(time, energy)". search/objective.hpp gives it meaning.
+struct ObjectiveSpec {
+  std::string text = "time";
+  std::optional<Direction> direction;
+  SourcePlace place;
+};
+
+/// A stage of a plan written in the problem file (tune/plan.hpp).
+struct PlanStageSpec {
+  std::string name;
+  std::vector<std::string> free;           ///< parameter names, or "code", "clocks", "all"
+  std::map<std::string, Value> fixed;      ///< values; strings "max", "min", "default" for execution parameters
+  std::string objective;                   ///< the problem's own when empty
+  std::string strategy;
+  std::string budget;
+};
+struct PlanSpec {
+  std::string name;
+  std::vector<PlanStageSpec> stages;
+};
+
+/// Defaults for options of the command; the command line wins. Texts as the command takes them.
+struct TuneDefaults {
+  std::optional<std::string> device, strategy, budget, objective, store, plan;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> jobs;
+  std::vector<std::string> sensors, controls;
+  std::map<std::string, Value> strategy_options;
+  std::optional<double> precision;            ///< relative half-width of the 95 % interval
+  std::optional<double> time_limit;           ///< s per configuration
+  std::optional<double> energy_budget;        ///< s of energy measurement per configuration
+  std::optional<bool> cold_cache;             ///< flush L2 before each timed launch
+  std::optional<int> warm_up, min_repeats, max_repeats;
+};
+
+/// An execution parameter as written, before the hardware's values are known.
+struct ExecutionParameterSpec {
+  ParameterKind kind = ParameterKind::core_clock_mhz;
+  enum class Choice { all, equidistant, list, range, model } choice = Choice::all;
+  int count = 0;                 ///< equidistant
+  std::vector<Value> values;     ///< list
+  double low = 0, high = 0, step = 0;  ///< range; step 0: every supported value inside
+  SourcePlace place;
+};
+
+struct Problem {
+  std::string name;
+  std::string description;
+  /// The file it was read from; empty for problems made in memory.
+  std::filesystem::path file;
+  Kernel kernel;
+  Constants constants;
+  /// Constants for devices whose name contains the key.
+  std::map<std::string, Constants> constants_by_device;
+  std::vector<Parameter> parameters;
+  std::vector<ExecutionParameterSpec> execution_parameters;
+  std::vector<Restriction> restrictions;
+  std::vector<Metric> metrics;
+  ObjectiveSpec objective;
+  Verification verification;
+  std::vector<PlanSpec> plans;
+  TuneDefaults defaults;
+
+  /// Constants that hold on a device: the problem's, those by device name, and the device's properties.
+  Constants constants_for(const std::string& device_name, const Constants& device_properties) const;
+  /// The search space on a device with these properties.
+  SearchSpace build_space(const Constants& constants, SpaceOptions options = {}) const;
+  /// Where every parameter takes its default; nullopt when that is not in the space.
+  std::optional<ConfigurationIndex> default_configuration(const SearchSpace& space) const;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,56 @@
+// What the user wants, in a form that orders measurements.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/problem/problem.hpp"
+#include "ergotune/search/strategy.hpp"
+
+namespace ergotune {
+
+/// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)), weighted
+/// (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or Pareto.
+class Objective {
+ public:
+  enum class Kind { single, constrained, lexicographic, pareto };
+  /// Parses an ObjectiveSpec against the metrics' names. Throws UserError with its place.
+  static Objective parse(const ObjectiveSpec& spec, const std::vector<Metric>& metrics);
+
+  Kind kind() const;
+  const std::string& name() const;
+  Direction direction() const;
+  std::size_t count() const;                    ///< objectives in a Pareto or lexicographic one, else 1
+  /// Quantities it needs to be measured ("time", "energy").
+  std::vector<std::string> quantities() const;
+  bool needs(const std::string& quantity) const;
+
+  /// Takes note of a measurement, so that best(quantity) is known; the outcome to tell a strategy. Values are turned
+  /// so that smaller is better; zero, negative energies and non-finite numbers are failures, never winners.
+  Outcome outcome(const Measurement& measurement);
+  /// True when `a` is better than `b` under what is known now.
+  bool better(const Measurement& a, const Measurement& b) const;
+  /// The primary value as the user reads it (not turned); nullopt for a failure.
+  std::optional<double> value(const Measurement& measurement) const;
+
+  Objective(const Objective&);
+  Objective& operator=(const Objective&);
+  Objective(Objective&&) noexcept;
+  Objective& operator=(Objective&&) noexcept;
+  ~Objective();
+
+ private:
+  struct State;
+  explicit Objective(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Fills measurement.metrics by evaluating each metric over its quantities, the configuration and the constants; a
+/// metric that cannot be evaluated (missing quantity, division by zero) is left out. Errors propagate to first order.
+void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metrics,
+                      const std::vector<Parameter>& parameters, const Configuration& configuration,
+                      const Constants& constants);
+
+}  // namespace ergotune

@@ -1,0 +1,80 @@
+// A strategy decides which configuration comes next: ask and tell. It sees the space, values to minimise, and its own
+// random numbers; never the device, the store or the clock on the wall.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/base/random.hpp"
+#include "ergotune/space/search_space.hpp"
+
+namespace ergotune {
+
+/// What became of a configuration, as a strategy is told it.
+struct Outcome {
+  /// False: it failed and has no values.
+  bool ok = false;
+  /// The objective values, all to be minimised; one for single-objective search.
+  std::vector<double> values;
+  /// Their standard errors; empty means exact.
+  std::vector<double> standard_errors;
+};
+
+/// What a strategy may lean on when it starts.
+struct StrategyContext {
+  const SearchSpace* space = nullptr;
+  std::uint64_t seed = 1;
+  /// Expected number of evaluations; 0 when unknown.
+  std::uint64_t budget = 0;
+  /// Number of objectives.
+  std::size_t objectives = 1;
+  /// Hyperparameters by name; the rest take their documented defaults.
+  std::map<std::string, Value> options;
+  /// Outcomes known before the search (a resumed session, another device): told as if they had been asked for, or
+  /// used as a prior where they come from elsewhere.
+  std::vector<std::pair<ConfigurationIndex, Outcome>> known;
+  std::vector<std::pair<ConfigurationIndex, Outcome>> prior;
+};
+
+/// Contract of every strategy: it never leaves the space, never asks for a configuration twice, ends (empty ask with
+/// nothing outstanding) when it has nothing left, and gives the same sequence for the same seed and tells.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual std::string name() const = 0;
+  /// Up to `count` configurations to evaluate next. May be fewer while it waits for outcomes; empty with nothing
+  /// outstanding means it is finished.
+  virtual std::vector<ConfigurationIndex> ask(std::size_t count) = 0;
+  virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
+  /// Why it does what it does ("auto" says which strategy it chose); may be empty.
+  virtual std::string explanation() const { return {}; }
+};
+
+/// A hyperparameter, for help texts and for tuning it.
+struct StrategyOption {
+  std::string name;
+  std::string meaning;
+  Value default_value;
+  std::vector<Value> candidates;
+};
+
+struct StrategyDescription {
+  std::string name;
+  std::string summary;
+  std::vector<StrategyOption> options;
+  bool multi_objective = false;
+  std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
+};
+
+/// Every strategy, by name. `register_strategy` adds a user's own.
+const std::vector<StrategyDescription>& strategies();
+void register_strategy(StrategyDescription description);
+/// Throws UserError for an unknown name or option, naming the nearest.
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const StrategyContext& context);
+
+}  // namespace ergotune

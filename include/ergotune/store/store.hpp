@@ -1,0 +1,76 @@
+// The results database: SQLite in WAL mode, one durable row per measurement as it happens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/space/value.hpp"
+
+namespace ergotune {
+
+/// What determines a session's results. Two sessions with the same identity hash share rows: a changed kernel never
+/// reuses old results, an unchanged one resumes.
+struct SessionIdentity {
+  std::string problem;            ///< name, for people
+  std::string problem_document;   ///< serialise(problem) without what cannot change results (defaults, objective)
+  std::string device;             ///< name and id
+  std::string device_identity;    ///< uuid or name, driver version, compiler identity
+  std::string conditions;         ///< what is measured and how: sensors, precision, cold cache, "replay of ..."
+  Provenance provenance = Provenance::measured;
+  std::string hash() const;
+};
+
+struct SessionInfo {
+  std::int64_t id = 0;
+  std::string problem, device, conditions, identity_hash;
+  Provenance provenance = Provenance::measured;
+  double created_at = 0;
+  std::vector<std::string> parameter_names;
+  std::string objective;
+  std::uint64_t rows = 0;
+};
+
+struct StoredRow {
+  std::int64_t id = 0;
+  Configuration configuration;
+  Measurement measurement;
+};
+
+class Store {
+ public:
+  /// Opens or creates; throws UserError when the file is not ours or of a newer schema.
+  static Store open(const std::filesystem::path& file, bool read_only = false);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  /// Finds the session with this identity, or begins it. `document` is the whole problem (serialise()), kept so that
+  /// reports and exports need no other file.
+  std::int64_t session(const SessionIdentity& identity, const std::vector<std::string>& parameter_names,
+                       const std::string& objective, const std::string& environment_json, const std::string& document);
+  std::vector<SessionInfo> sessions() const;
+  std::optional<SessionInfo> session_info(std::int64_t id) const;
+  std::string environment(std::int64_t session) const;
+  std::string document(std::int64_t session) const;
+
+  /// Writes down that a configuration is about to run (one fsync): after a crash of the whole session,
+  /// unfinished() says who was running.
+  void begin(std::int64_t session, const Configuration& configuration);
+  std::vector<Configuration> unfinished(std::int64_t session) const;
+  /// Durable when it returns. Also ends begin().
+  void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
+  std::vector<StoredRow> rows(std::int64_t session) const;
+  const std::filesystem::path& file() const;
+
+ private:
+  struct State;
+  explicit Store(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,69 @@
+// One tuning run: strategy, evaluator, store and objective brought together. The command and the Python package are
+// thin layers over this.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/problem/problem.hpp"
+#include "ergotune/search/objective.hpp"
+#include "ergotune/search/strategy.hpp"
+#include "ergotune/store/store.hpp"
+
+namespace ergotune {
+
+/// When to stop. 0 or unset means no bound.
+struct Budget {
+  std::uint64_t evaluations = 0;
+  double seconds = 0;
+  double joules = 0;
+  /// "25", "10min", "90s", "2h", "500J", or several with commas. Throws UserError.
+  static Budget parse(const std::string& text);
+  std::string to_string() const;
+};
+
+struct SessionProgress {
+  std::uint64_t evaluated = 0, resumed = 0, failed = 0, total = 0;
+  double seconds = 0;
+  std::optional<double> best;
+  std::optional<double> seconds_left;
+  const EvaluationResult* last = nullptr;
+};
+
+struct SessionOptions {
+  std::string strategy = "auto";
+  std::map<std::string, Value> strategy_options;
+  Budget budget;
+  std::uint64_t seed = 1;
+  /// Re-measure the top candidates and the default side by side before the winner is reported.
+  bool confirm = true;
+  /// Stop when the probability of further improvement is low.
+  bool early_stop = false;
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const SessionProgress&)> progress;
+};
+
+struct SessionResult {
+  /// Best first; for Pareto objectives the whole front.
+  std::vector<EvaluationResult> best;
+  std::optional<EvaluationResult> default_result;
+  /// Probability that best[0] is really the best of the confirmed candidates; nullopt when not confirmed.
+  std::optional<double> probability_best;
+  std::map<std::string, std::uint64_t> statuses;
+  std::uint64_t evaluated = 0;   ///< measured in this run
+  std::uint64_t resumed = 0;     ///< taken from the store
+  double seconds = 0;
+  double tuner_seconds = 0;      ///< our own time: not compiler, not kernel
+  std::string strategy, explanation, stopped_because;
+};
+
+/// Runs a session to its end. `store` and `store_session` may be null/0 for runs that keep nothing (scoring).
+SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
+                          std::int64_t store_session, const SessionOptions& options);
+
+}  // namespace ergotune

@@ -1,0 +1,36 @@
+#include "ergotune/base/dynamic_library.hpp"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace ergotune {
+
+std::optional<DynamicLibrary> DynamicLibrary::open(const std::vector<std::string>& names, std::string* reason) {
+  std::string words;
+  for (const auto& name : names) {
+    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return DynamicLibrary(handle, name);
+    if (!words.empty()) words += "; ";
+    const char* error = dlerror();
+    words += error ? error : name + ": cannot be opened";
+  }
+  if (reason) *reason = words;
+  return std::nullopt;
+}
+
+DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), name_(std::move(other.name_)) {}
+
+DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+DynamicLibrary::~DynamicLibrary() {
+  if (handle_) dlclose(handle_);
+}
+
+void* DynamicLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
+
+}  // namespace ergotune
