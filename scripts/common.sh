@@ -1,0 +1,37 @@
+# Shared by quickstart and test: installs what ergotune is built from and builds it. Debian 12 and Ubuntu 24.04.
+# Sourced, not run; expects to stand in the repository's root.
+
+say() { printf '\n== %s\n' "$*"; }
+
+packages="g++ gcc gfortran cmake ninja-build ccache pkg-config ca-certificates libcli11-dev libfmt-dev
+  nlohmann-json3-dev libsimdjson-dev libtomlplusplus-dev libsqlite3-dev libeigen3-dev zlib1g-dev libxxhash-dev
+  libgtest-dev libgmock-dev librapidcheck-dev libjs-chart.js pocl-opencl-icd ocl-icd-libopencl1"
+python_packages="python3 python3-dev python3-venv pybind11-dev"
+
+# Installs the packages that are missing. Uses apt-get directly as root and through sudo otherwise (this script may:
+# the tool itself never does).
+install_packages() {
+  local missing=""
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing="$missing $package"
+  done
+  [ -z "$missing" ] && return 0
+  if ! command -v apt-get >/dev/null; then
+    echo "Please install these packages (named as on Debian 12):$missing" >&2
+    return 2
+  fi
+  say "Installing packages:$missing"
+  local root=""
+  [ "$(id -u)" = 0 ] || root="sudo"
+  $root apt-get update -qq || true
+  DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+# build PRESET [cmake options...]
+build() {
+  local preset=$1
+  shift
+  say "Building ($preset)"
+  cmake --preset "$preset" "$@" >/dev/null
+  cmake --build --preset "$preset"
+}

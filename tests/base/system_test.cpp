@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "ergotune/base/dynamic_library.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/hash.hpp"
+#include "ergotune/base/process.hpp"
+#include "ergotune/base/sysfs.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(UserErrors, CarryTheirPlace) {
+  const UserError error("unknown key \"kernal\"", {"gemm.toml", 3, 1});
+  EXPECT_STREQ(error.what(), "gemm.toml:3:1: unknown key \"kernal\"");
+}
+
+TEST(UserErrors, SuggestTheNearestName) {
+  EXPECT_EQ(nearest_name("block_size_X", {"block_size_x", "tile"}), "block_size_x");
+  EXPECT_EQ(nearest_name("zzz", {"block_size_x", "tile"}), "");
+  EXPECT_THAT(suggestion("zzz", {"a", "tile"}), HasSubstr("valid names: a, tile"));
+}
+
+TEST(Processes, CollectBothStreamsAndTheExitCode) {
+  const auto result = run_process({"sh", "-c", "cat; echo two >&2; exit 3"}, {.input = "one"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.out, "one");
+  EXPECT_EQ(result.err, "two\n");
+}
+
+TEST(Processes, AreKilledWithTheirChildrenAtTheTimeLimit) {
+  const auto result = run_process({"sh", "-c", "sleep 60 & sleep 60"}, {.timeout = 0.2});
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.signal, 9);
+}
+
+TEST(Processes, SayWhenAProgramIsMissing) {
+  EXPECT_THROW(run_process({"/no/such/program"}), Error);
+}
+
+TEST(Processes, DieWithTheirOwner) {
+  pid_t pid = 0;
+  {
+    const auto child = ChildProcess::start({"sleep", "60"});
+    pid = child.pid();
+    EXPECT_TRUE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+  }
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+}
+
+TEST(SysfsTrees, ReadAndWriteBelowTheirRoot) {
+  const auto root = std::filesystem::temp_directory_path() / ("ergotune-sysfs-" + std::to_string(getpid()));
+  std::filesystem::create_directories(root / "sys/class/x");
+  std::ofstream(root / "sys/class/x/value") << "42\n";
+  const Sysfs sysfs(root);
+  EXPECT_EQ(sysfs.read_integer("/sys/class/x/value"), 42);
+  EXPECT_EQ(sysfs.write("/sys/class/x/value", "7"), 0);
+  EXPECT_EQ(sysfs.read("/sys/class/x/value"), "7");
+  EXPECT_EQ(sysfs.read("/sys/class/y"), std::nullopt);
+  EXPECT_NE(sysfs.write("/sys/class/none/value", "7"), 0);
+  std::filesystem::remove_all(root);
+}
+
+TEST(DynamicLibraries, SayWhatIsMissing) {
+  std::string reason;
+  EXPECT_FALSE(DynamicLibrary::open({"libno-such.so.1", "libno-such.so"}, &reason));
+  EXPECT_THAT(reason, HasSubstr("libno-such.so.1"));
+  const auto math = DynamicLibrary::open({"libm.so.6"});
+  ASSERT_TRUE(math);
+  double (*cosine)(double) = nullptr;
+  EXPECT_TRUE(math->load(cosine, "cos"));
+  EXPECT_DOUBLE_EQ(cosine(0), 1);
+}
+
+TEST(Hashes, AreStable) {
+  EXPECT_EQ(content_hash("ergotune"), content_hash("ergotune"));
+  EXPECT_EQ(content_hash("a").size(), 32u);
+  EXPECT_NE(content_hash("a"), content_hash("b"));
+}
+
+}  // namespace
+}  // namespace ergotune
