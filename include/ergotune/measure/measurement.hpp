@@ -43,6 +43,8 @@ struct Measurement {
   std::string message;
   std::map<std::string, Quantity> quantities;
   std::map<std::string, double> metrics;
+  /// Standard errors of metrics, propagated to first order (search/objective.hpp); absent means 0.
+  std::map<std::string, double> metric_errors;
   /// Things to know that do not make it a failure: "power cap", "asked 1410 MHz, ran 1275 MHz, power cap".
   std::vector<std::string> warnings;
   /// Single launch times in s, kept for exports; may be empty.
@@ -54,7 +56,7 @@ struct Measurement {
   bool ok() const { return status == Status::ok; }
   /// The value of a quantity or metric; nullopt when it has none or it is not finite.
   std::optional<double> value(const std::string& name) const;
-  /// Its standard error (0 for metrics unless propagated).
+  /// Its standard error (metrics: from metric_errors).
   double standard_error(const std::string& name) const;
 };
 

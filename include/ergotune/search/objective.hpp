@@ -13,6 +13,15 @@ namespace ergotune {
 
 /// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)), weighted
 /// (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or Pareto.
+///
+///   [max|min] EXPRESSION                      over quantities, metrics and best(NAME)
+///   OBJECTIVE subject to CONDITION            CONDITION: a comparison, several joined by "and"
+///   pareto(OBJECTIVE, OBJECTIVE, ...)
+///   lexicographic(OBJECTIVE [within 5 %], OBJECTIVE, ...)   a level counts as equal to its best within a tolerance
+///                                                           (default 1 %); the next level decides there
+///
+/// best(NAME) is the smallest usable value of a quantity or metric seen so far, and the largest where a condition
+/// bounds that name from below ("gflops >= 0.9 * best(gflops)").
 class Objective {
  public:
   enum class Kind { single, constrained, lexicographic, pareto };
@@ -22,7 +31,9 @@ class Objective {
   Kind kind() const;
   const std::string& name() const;
   Direction direction() const;
-  std::size_t count() const;                    ///< objectives in a Pareto or lexicographic one, else 1
+  /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is folded
+  /// into one value (a configuration that breaks its condition is told a value above all that meet it).
+  std::size_t count() const;
   /// Quantities it needs to be measured ("time", "energy").
   std::vector<std::string> quantities() const;
   bool needs(const std::string& quantity) const;
