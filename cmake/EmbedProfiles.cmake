@@ -1,0 +1,13 @@
+# cmake -DOUTPUT=file.cpp -DFOLDER=profiles -P EmbedProfiles.cmake
+file(GLOB profiles ${FOLDER}/*.toml)
+list(SORT profiles)
+set(text "// Generated from profiles/*.toml by cmake/EmbedProfiles.cmake.\n#include \"problem/embedded_profiles.hpp\"\n\n")
+string(APPEND text "namespace ergotune {\n\nconst std::vector<EmbeddedProfile>& embedded_profiles() {\n")
+string(APPEND text "  static const std::vector<EmbeddedProfile> list = {\n")
+foreach(profile ${profiles})
+  get_filename_component(name ${profile} NAME_WE)
+  file(READ ${profile} content)
+  string(APPEND text "      {\"${name}\", R\"profile(${content})profile\"},\n")
+endforeach()
+string(APPEND text "  };\n  return list;\n}\n\n}  // namespace ergotune\n")
+file(WRITE ${OUTPUT} "${text}")
