@@ -33,6 +33,14 @@ struct DeviceInfo {
   Constants properties;
 };
 
+/// What the caller of a function must know of one of its arguments.
+struct ArgumentSignature {
+  Argument::Kind kind = Argument::Kind::buffer;
+  ElementType type = ElementType::float32;
+};
+/// The signature of a kernel's arguments, in their order.
+std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments);
+
 /// What is to be compiled: one configuration's source with its macros and options already worked out.
 struct CompileJob {
   Language language = Language::opencl;
@@ -42,8 +50,10 @@ struct CompileJob {
   /// Parameters and constants as macros, in a fixed order.
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<std::string> options;
-  /// Function, or CUDA name expression.
+  /// Function, or CUDA name expression. Fortran: "name" or "module::name".
   std::string function;
+  /// Host languages need it: the call itself is compiled along with the function. Others leave it unused.
+  std::vector<ArgumentSignature> arguments;
 };
 
 /// A configuration's failure while compiling or running, kept apart from the tool's own errors: it becomes a status.
