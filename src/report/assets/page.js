@@ -1,0 +1,177 @@
+'use strict';
+// Draws the report from the one JSON document in the page. No network, no storage.
+const data = JSON.parse(document.getElementById('data').textContent);
+const style = getComputedStyle(document.documentElement);
+const colour = name => style.getPropertyValue('--' + name).trim();
+Chart.defaults.color = colour('soft');
+Chart.defaults.borderColor = colour('line');
+Chart.defaults.animation = false;
+Chart.defaults.maintainAspectRatio = false;
+Chart.defaults.plugins.legend.display = false;
+
+const element = (tag, attributes = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === 'class') node.className = value; else node.setAttribute(key, value);
+  }
+  for (const child of children) node.append(child);
+  return node;
+};
+const main = document.getElementById('main');
+const section = (title, note) => {
+  const node = element('section', {}, element('h2', {}, title));
+  if (note) node.append(element('p', {class: 'note'}, note));
+  main.append(node);
+  return node;
+};
+const prefixes = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, ''], [1e-3, 'm'], [1e-6, 'µ'], [1e-9, 'n']];
+const scaled = ['s', 'J', 'W', 'Hz'];
+const digits = (x, n = 4) => Number(x.toPrecision(n)).toString();
+function show(value, unit = '') {
+  if (value === null || value === undefined || !isFinite(value)) return '–';
+  if (!scaled.includes(unit) || value === 0) return digits(value) + (unit ? ' ' + unit : '');
+  const [factor, prefix] = prefixes.find(([f]) => Math.abs(value) >= f) || prefixes[prefixes.length - 1];
+  return digits(value / factor) + ' ' + prefix + unit;
+}
+const unitOf = name => data.units[name] || '';
+const configuration = row => data.parameters.map((p, i) => p.name + '=' + p.values[row.c[i]]).join(', ');
+function table(parent, headers, rows, numeric = []) {
+  const head = element('tr', {}, ...headers.map((h, i) => element('th', numeric.includes(i) ? {class: 'number'} : {}, h)));
+  const body = rows.map(r => element('tr', {}, ...r.map((cell, i) =>
+      element('td', numeric.includes(i) ? {class: 'number'} : {}, cell instanceof Node ? cell : String(cell)))));
+  parent.append(element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body))));
+}
+function chart(parent, settings, tall = false) {
+  const canvas = element('canvas');
+  parent.append(element('div', {class: tall ? 'chart tall' : 'chart'}, canvas));
+  return new Chart(canvas, settings);
+}
+const axis = (title, more = {}) => ({title: {display: true, text: title}, ...more});
+const tooltip = {callbacks: {label: item => item.raw.label || ''}};
+
+document.getElementById('title').textContent = data.problem + ' on ' + data.device;
+document.getElementById('subtitle').textContent =
+    `${data.objective.direction === 'max' ? 'Largest' : 'Least'} ${data.objective.name}; ` +
+    `${data.counts.total} configurations, ${data.counts.failed} failed; ${data.created}`;
+if (data.provenance !== 'measured') {
+  const label = document.getElementById('provenance');
+  label.hidden = false;
+  label.textContent = data.provenance + ' values: nothing on this page was measured on the device it names';
+}
+
+const objectiveUnit = unitOf(data.objective.quantity);
+function answer() {
+  const part = section('The answer');
+  if (!data.best) {
+    part.append(element('p', {}, 'No configuration worked. The failures below say why.'));
+    return;
+  }
+  part.append(element('p', {}, element('code', {}, configuration(data.best))));
+  const cards = element('div', {class: 'cards'});
+  const card = (value, label) => cards.append(
+      element('div', {class: 'card'}, element('div', {class: 'big'}, value), element('div', {class: 'label'}, label)));
+  const interval = data.best.e > 0 ? ' ± ' + show(1.96 * data.best.e, objectiveUnit) : '';
+  card(show(data.best.v, objectiveUnit), `best ${data.objective.name}${interval ? ' (95 % interval' + interval + ')' : ''}`);
+  const against = (other, label) => {
+    if (!other || !(other.v > 0) || !(data.best.v > 0)) return;
+    const ratio = data.objective.direction === 'max' ? data.best.v / other.v : other.v / data.best.v;
+    card(digits(ratio, 3) + ' ×', `better than ${label} (${show(other.v, objectiveUnit)})`);
+  };
+  against(data.default_row, 'the default');
+  against(data.median, 'the median');
+  if (data.best.q && data.best.q.energy !== undefined && data.fastest) {
+    const e = data.best.q, f = data.fastest.q;
+    if (f.energy > 0) card(digits(100 * (1 - e.energy / f.energy), 3) + ' %', 'less energy than the fastest');
+    if (e.time > 0) card(digits(100 * (e.time / f.time - 1), 3) + ' %', 'more time than the fastest');
+  }
+  part.append(cards);
+}
+
+function tradeOff() {
+  const rows = data.rows.filter(r => r.q && r.q.energy > 0 && r.q.time > 0);
+  if (rows.length < 2) return;
+  const part = section('Time against energy', 'Every configuration; the line is the Pareto front. Hover to read a configuration.');
+  const points = rows.map(r => ({x: r.q.time, y: r.q.energy, label: `${show(r.q.time, 's')}, ${show(r.q.energy, 'J')}: ${configuration(r)}`}));
+  const front = [];
+  for (const p of [...points].sort((a, b) => a.x - b.x || a.y - b.y))
+    if (!front.length || p.y < front[front.length - 1].y) front.push(p);
+  chart(part, {type: 'scatter', data: {datasets: [
+    {label: 'Pareto front', data: front, showLine: true, borderColor: colour('accent'), backgroundColor: colour('accent'), pointRadius: 4},
+    {label: 'configurations', data: points, backgroundColor: colour('main') + '80', pointRadius: 2.5}]},
+    options: {plugins: {tooltip, legend: {display: true}}, scales: {x: axis('time (s)', {type: 'logarithmic'}), y: axis('energy per launch (J)', {type: 'logarithmic'})}}}, true);
+}
+
+function perParameter() {
+  const varying = data.parameters.map((p, i) => [p, i]).filter(([p]) => p.values.length > 1);
+  const rows = data.rows.filter(r => r.v !== null);
+  if (!varying.length || rows.length < 2) return;
+  const part = section(`${data.objective.name} by parameter`, data.counts.shown < data.counts.total ?
+    `A sample of ${data.counts.shown} of ${data.counts.total} configurations, the best among them; the line joins the best of each value.` :
+    'Each dot is a configuration; the line joins the best of each value.');
+  const grid = element('div', {class: 'grid'});
+  part.append(grid);
+  const better = (a, b) => data.objective.direction === 'max' ? a > b : a < b;
+  const positive = rows.every(r => r.v > 0);
+  for (const [parameter, i] of varying) {
+    const used = [...new Set(rows.map(r => r.c[i]))].sort((a, b) => a - b);
+    const place = new Map(used.map((v, k) => [v, k]));
+    const best = new Map();
+    for (const r of rows) if (!best.has(r.c[i]) || better(r.v, best.get(r.c[i]).v)) best.set(r.c[i], r);
+    const jitter = k => ((k * 2654435761) % 1000) / 1000 - 0.5;
+    chart(grid, {type: 'scatter', data: {datasets: [
+      {data: used.map(v => ({x: place.get(v), y: best.get(v).v, label: `best with ${parameter.values[v]}: ${show(best.get(v).v, objectiveUnit)}`})),
+       showLine: true, borderColor: colour('accent'), backgroundColor: colour('accent'), pointRadius: 3},
+      {data: rows.map((r, k) => ({x: place.get(r.c[i]) + 0.5 * jitter(k + 1), y: r.v, label: `${show(r.v, objectiveUnit)}: ${configuration(r)}`})),
+       backgroundColor: colour('main') + '66', pointRadius: 2}]},
+      options: {plugins: {tooltip, title: {display: true, text: parameter.name, color: colour('ink')}}, scales: {
+        x: {min: -0.6, max: used.length - 0.4, ticks: {stepSize: 1, callback: v => Number.isInteger(v) && v >= 0 && v < used.length ? parameter.values[used[v]] : ''}, grid: {display: false}},
+        y: {type: positive ? 'logarithmic' : 'linear', ticks: {maxTicksLimit: 6, callback: v => show(v, objectiveUnit)}}}}});
+  }
+}
+
+function convergence() {
+  if (data.convergence.length < 2) return;
+  const part = section('Convergence', 'Best value found so far, over the configurations in the order they were evaluated.');
+  chart(part, {type: 'line', data: {datasets: [{data: data.convergence.map(([x, y]) => ({x, y, label: `after ${x}: ${show(y, objectiveUnit)}`})), stepped: true,
+    borderColor: colour('main'), borderWidth: 2, pointRadius: 0}]},
+    options: {parsing: false, interaction: {mode: 'nearest', intersect: false}, plugins: {tooltip}, scales: {x: axis('configurations', {type: 'linear'}), y: axis(data.objective.name, {ticks: {callback: v => show(v, objectiveUnit)}})}}});
+}
+
+function top() {
+  if (!data.top.length) return;
+  const part = section(`The ${data.top.length} best`);
+  const quantities = data.quantities.filter(q => data.top.some(r => r.q && r.q[q] !== undefined)).slice(0, 8);
+  table(part, ['#', data.objective.name, ...quantities.filter(q => q !== data.objective.name), 'configuration'],
+    data.top.map((r, k) => [k + 1, show(r.v, objectiveUnit) + (r.e > 0 ? ' ± ' + show(1.96 * r.e, objectiveUnit) : ''),
+      ...quantities.filter(q => q !== data.objective.name).map(q => show(r.q[q], unitOf(q))), element('code', {}, configuration(r))]),
+    [0, 1, ...quantities.map((_, k) => k + 2).slice(0, quantities.filter(q => q !== data.objective.name).length)]);
+}
+
+function analysis() {
+  const a = data.analysis;
+  if (!a) return;
+  if (a.quadrants) {
+    const part = section('The trade-off in numbers');
+    table(part, ['statement', 'configurations'], Object.entries(a.quadrants).filter(([, v]) => typeof v === 'number').map(([k, v]) => [k.replaceAll('_', ' '), digits(v)]), [1]);
+  }
+  if (a.correlations && a.correlations.length) {
+    const part = section('What goes with speed and efficiency', 'Correlation of every recorded quantity and parameter over the configurations.');
+    const keys = Object.keys(a.correlations[0]).filter(k => typeof a.correlations[0][k] === 'number');
+    table(part, ['quantity', ...keys.map(k => k.replaceAll('_', ' '))], a.correlations.map(r => [r.name || r.quantity, ...keys.map(k => digits(r[k], 2))]), keys.map((_, k) => k + 1));
+  }
+}
+
+function failures() {
+  if (!data.failures.length) return;
+  const part = section('Failures', 'By status, with the words of the first of each kind.');
+  table(part, ['status', 'configurations', 'example', 'words'], data.failures.map(f =>
+    [f.status, f.count, element('code', {}, f.configuration), element('pre', {}, f.message)]), [1]);
+}
+
+function environment() {
+  const part = section('Environment');
+  table(part, ['', ''], Object.entries(data.environment).map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
+}
+
+answer(); tradeOff(); perParameter(); convergence(); top(); analysis(); failures(); environment();
+document.getElementById('footer').textContent = `Written by ergotune ${data.version}.`;

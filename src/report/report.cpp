@@ -1,0 +1,303 @@
+#include "ergotune/report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/random.hpp"
+#include "ergotune/search/objective.hpp"
+#include "ergotune/store/recording.hpp"
+#include "ergotune/store/store.hpp"
+
+extern "C" {
+extern const char ergotune_embedded_report_page[];
+extern const char ergotune_embedded_report_css[];
+extern const char ergotune_embedded_report_js[];
+extern const char ergotune_embedded_chart_js[];
+}
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Above this many configurations the charts show a sample (the best and all that they are compared with stay in).
+constexpr std::size_t kMostPoints = 4000;
+constexpr std::size_t kTop = 10;
+
+/// A measured session has a store behind it with an environment; other recordings tell only of themselves.
+struct Source {
+  Recording recording;
+  Json environment = Json::object();
+  Provenance provenance = Provenance::replayed;
+  double created_at = 0;
+  std::string description;
+};
+
+bool is_store(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  char head[15] = {};
+  in.read(head, sizeof head);
+  return std::string_view(head, sizeof head) == "SQLite format 3";
+}
+
+Source open_source(const std::filesystem::path& file, std::int64_t session) {
+  Source source{.recording = load_recording(file, session)};
+  if (!is_store(file)) return source;
+  const Store store = Store::open(file, true);
+  const auto sessions = store.sessions();
+  const auto found = session == 0 ? (sessions.empty() ? std::nullopt : std::optional(sessions.back()))
+                                  : store.session_info(session);
+  if (!found) throw UserError(fmt::format("{} holds no session {}", file.string(), session));
+  source.provenance = found->provenance;
+  source.created_at = found->created_at;
+  source.environment = Json::parse(store.environment(found->id), nullptr, false);
+  if (!source.environment.is_object()) source.environment = Json::object();
+  if (!found->conditions.empty()) source.environment["conditions"] = found->conditions;
+  return source;
+}
+
+/// The rows of a recording as an objective sees them.
+class JudgedRows {
+ public:
+  JudgedRows(const Recording& recording, Objective& objective) : recording_(recording), objective_(objective) {
+    // best(quantity) of a constrained objective is known only after a first pass
+    for (std::size_t row = 0; row < recording.size(); ++row)
+      if (usable(recording.statuses[row])) objective.outcome(recording.measurement(row));
+    for (std::size_t row = 0; row < recording.size(); ++row) {
+      values_.push_back(std::nullopt);
+      if (!usable(recording.statuses[row])) continue;
+      values_.back() = objective.value(recording.measurement(row));
+      if (values_.back()) order_.push_back(row);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      const double x = *values_[a], y = *values_[b];
+      return objective.direction() == Direction::maximise ? x > y : x < y;
+    });
+    if (objective.kind() != Objective::Kind::single && !order_.empty()) {
+      // the objective's own order decides who leads: an infeasible configuration may have a better value
+      for (std::size_t k = 1; k < order_.size(); ++k)
+        if (objective.better(recording.measurement(order_[k]), recording.measurement(order_[0])))
+          std::swap(order_[0], order_[k]);
+    }
+  }
+  /// Usable rows, best first.
+  const std::vector<std::size_t>& order() const { return order_; }
+  std::optional<double> value(std::size_t row) const { return values_[row]; }
+
+ private:
+  const Recording& recording_;
+  Objective& objective_;
+  std::vector<std::optional<double>> values_;
+  std::vector<std::size_t> order_;
+};
+
+std::string unit_of(const std::string& quantity, const std::vector<Metric>& metrics) {
+  static const std::map<std::string, std::string> kUnits = {
+      {"time", "s"}, {"energy", "J"}, {"power", "W"}, {"idle_subtracted_energy", "J"}, {"core_clock", "Hz"},
+      {"memory_clock", "Hz"}, {"temperature", "°C"}, {"core_voltage", "V"}};
+  for (const auto& metric : metrics)
+    if (metric.name == quantity) return metric.unit;
+  const auto found = kUnits.find(quantity);
+  return found == kUnits.end() ? "" : found->second;
+}
+
+class ReportDocument {
+ public:
+  ReportDocument(const Source& source, Objective& objective)
+      : source_(source), recording_(source.recording), objective_(objective), rows_(recording_, objective) {}
+
+  Json build() {
+    Json document;
+    document["version"] = ERGOTUNE_VERSION;
+    document["problem"] = recording_.name;
+    document["device"] = recording_.device;
+    document["provenance"] = to_string(source_.provenance);
+    document["created"] = iso_time(source_.created_at > 0 ? source_.created_at : wall_seconds());
+    document["objective"] = {{"name", objective_.name()},
+                             {"direction", objective_.direction() == Direction::maximise ? "max" : "min"},
+                             {"quantity", main_quantity()}};
+    document["parameters"] = parameters();
+    document["quantities"] = Json::array();
+    document["units"] = Json::object();
+    for (const auto& column : recording_.columns) {
+      document["quantities"].push_back(column.name);
+      document["units"][column.name] = unit_of(column.name, recording_.metrics);
+    }
+    const auto& order = rows_.order();
+    document["best"] = order.empty() ? Json() : row(order.front());
+    document["median"] = order.empty() ? Json() : row(order[order.size() / 2]);
+    document["fastest"] = fastest();
+    document["default_row"] = default_row();
+    document["top"] = Json::array();
+    for (std::size_t k = 0; k < std::min(kTop, order.size()); ++k) document["top"].push_back(row(order[k]));
+    document["rows"] = sample();
+    document["counts"] = {{"total", recording_.size()},
+                          {"failed", recording_.size() - order.size()},
+                          {"shown", document["rows"].size()}};
+    document["convergence"] = convergence();
+    document["failures"] = failures();
+    document["environment"] = source_.environment;
+    for (const auto& warning : recording_.warnings) document["environment"]["note"] = warning;
+    return document;
+  }
+
+ private:
+  std::string main_quantity() const {
+    const auto needed = objective_.quantities();
+    if (recording_.column(objective_.name())) return objective_.name();
+    return needed.empty() ? "" : needed.front();
+  }
+
+  Json parameters() const {
+    Json list = Json::array();
+    for (const auto& parameter : recording_.parameters) {
+      Json values = Json::array();
+      for (const auto& value : parameter.values) values.push_back(value.to_string());
+      list.push_back({{"name", parameter.name}, {"values", values}});
+    }
+    return list;
+  }
+
+  Json row(std::size_t index) const {
+    Json out;
+    out["c"] = Json::array();
+    for (auto position : recording_.position(index)) out["c"].push_back(position);
+    const auto value = rows_.value(index);
+    out["v"] = value ? Json(*value) : Json();
+    out["q"] = Json::object();
+    for (const auto& column : recording_.columns) {
+      if (index < column.value.size() && std::isfinite(column.value[index])) out["q"][column.name] = column.value[index];
+      if (column.name == main_quantity() && index < column.standard_error.size() &&
+          std::isfinite(column.standard_error[index]))
+        out["e"] = column.standard_error[index];
+    }
+    return out;
+  }
+
+  Json fastest() const {
+    const auto* time = recording_.column("time");
+    if (!time || rows_.order().empty()) return {};
+    const auto quickest = *std::min_element(rows_.order().begin(), rows_.order().end(), [&](auto a, auto b) {
+      return time->value[a] < time->value[b];
+    });
+    return row(quickest);
+  }
+
+  Json default_row() const {
+    for (std::size_t index = 0; index < recording_.size(); ++index) {
+      bool is_default = true;
+      for (std::size_t p = 0; p < recording_.parameters.size() && is_default; ++p) {
+        const auto& parameter = recording_.parameters[p];
+        const Value& value = parameter.values[recording_.position(index)[p]];
+        is_default = value == parameter.default_value.value_or(parameter.values.front());
+      }
+      if (is_default) return row(index);
+    }
+    return {};
+  }
+
+  Json sample() const {
+    std::vector<std::size_t> chosen(rows_.order());
+    if (chosen.size() > kMostPoints) {
+      Random random(1);
+      random.shuffle(std::span(chosen).subspan(kMostPoints / 4));  // the best quarter of the page stays
+      chosen.resize(kMostPoints);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    Json list = Json::array();
+    for (auto index : chosen) list.push_back(row(index));
+    return list;
+  }
+
+  Json convergence() const {
+    Json points = Json::array();
+    std::optional<double> best;
+    for (std::size_t index = 0; index < recording_.size(); ++index) {
+      const auto value = rows_.value(index);
+      if (!value) continue;
+      const bool better = !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
+      if (better) best = value;
+      if (better || index + 1 == recording_.size()) points.push_back({index + 1, *best});
+    }
+    return points;
+  }
+
+  Json failures() const {
+    struct Kind {
+      std::size_t count = 0, example = 0;
+    };
+    std::map<Status, Kind> kinds;
+    for (std::size_t index = 0; index < recording_.size(); ++index) {
+      if (usable(recording_.statuses[index])) continue;
+      auto& kind = kinds[recording_.statuses[index]];
+      if (kind.count++ == 0) kind.example = index;
+    }
+    Json list = Json::array();
+    for (const auto& [status, kind] : kinds)
+      list.push_back({{"status", to_string(status)},
+                      {"count", kind.count},
+                      {"configuration", describe(recording_.parameters, recording_.configuration(kind.example))},
+                      {"message", recording_.measurement(kind.example).message}});
+    return list;
+  }
+
+  const Source& source_;
+  const Recording& recording_;
+  Objective& objective_;
+  JudgedRows rows_;
+};
+
+void replace(std::string& text, std::string_view mark, std::string_view by) {
+  if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), by);
+}
+
+std::string escape_html(std::string text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+ReportSummary write_report(const std::filesystem::path& source_file, std::int64_t session,
+                           const std::filesystem::path& output) {
+  const Source source = open_source(source_file, session);
+  const Recording& recording = source.recording;
+  Objective objective = Objective::parse({.text = recording.objective}, recording.metrics);
+  const Json document = ReportDocument(source, objective).build();
+
+  // "</" would end the script element that carries the data
+  std::string data = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.replace(at, 2, "<\\/");
+
+  std::string page = ergotune_embedded_report_page;
+  replace(page, "@TITLE@", escape_html(recording.name));
+  replace(page, "@CSS@", ergotune_embedded_report_css);
+  replace(page, "@SCRIPT@", ergotune_embedded_report_js);
+  replace(page, "@CHART@", ergotune_embedded_chart_js);
+  replace(page, "@DATA@", data);
+  std::ofstream out(output, std::ios::binary);
+  out << page;
+  if (!out.flush()) throw UserError(fmt::format("cannot write {}: is the folder there and writable?", output.string()));
+  return {.problem = recording.name,
+          .device = recording.device,
+          .objective = objective.name(),
+          .configurations = recording.size(),
+          .failed = document["counts"]["failed"].get<std::uint64_t>(),
+          .file = output};
+}
+
+}  // namespace ergotune
