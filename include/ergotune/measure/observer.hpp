@@ -1,8 +1,11 @@
-// User code hooked on the measurement of a configuration. The energy measurement itself is built on these hooks.
+// User code hooked on the measurement of a configuration. The energy measurement itself is built on these
+// hooks.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/space/value.hpp"
@@ -13,27 +16,74 @@ namespace ergotune {
 struct ObservedConfiguration {
   const std::vector<std::string>* names = nullptr;
   const Configuration* values = nullptr;
+  /// Racing: an objective above this cannot win any more (in objective_quantity's unit); 1e300 for none.
+  double give_up_above = 1e300;
+  std::string objective_quantity = "time";
+  /// What a first look found: s per launch. 0 until it is known.
+  double expected_launch_seconds = 0;
 };
 
-/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called again and
-/// again from a thread of its own between after_start and after_finish, whatever the device. An exception from a hook
-/// becomes the configuration's status (runtime_error), with the observer's name.
+/// A point of the stream of launches: `launches` had been completed when the host saw the device pass it.
+struct LaunchMark {
+  double host_time = 0;       ///< s on the axis of host_seconds(); late by at most `host_late`
+  double host_late = 0;       ///< s since the host had last looked and not seen it passed
+  double device_seconds = 0;  ///< s of device time since the stream's first mark
+  std::uint64_t launches = 0;
+};
+
+/// A stream of back-to-back launches with a queue that never runs empty. marks.front() is its start (0
+/// launches).
+struct LaunchStream {
+  std::vector<LaunchMark> marks;
+  /// s on the host's axis when the first launch was queued.
+  double queued_at = 0;
+};
+
+/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called
+/// again and again from a thread of its own between after_start and after_finish, whatever the device. An
+/// exception from a hook becomes the configuration's status (runtime_error), with the observer's name.
+///
+/// Two kinds of observers: one that says false to wants_stream() sees the repetitions of the time
+/// measurement, one by one. One that says true (energy) gets, after them, a stream of the same launches, for
+/// as long as it wants more; before_start and after_start are called once around its beginning, after_finish
+/// once at its end.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual std::string name() const = 0;
-  /// Once per configuration, before anything else.
+  /// Once per configuration, before anything else. Also called again with expected_launch_seconds once that
+  /// is known.
   virtual void register_configuration(const ObservedConfiguration&) {}
-  /// Before the launches of a repetition are queued.
+  /// Before the launches of a repetition (or of the stream) are queued.
   virtual void before_start() {}
-  /// After they were queued.
+  /// After they were queued (the stream: after its queue was filled).
   virtual void after_start() {}
   /// While they run.
   virtual void during() {}
   /// After the last of them has finished.
   virtual void after_finish() {}
-  /// What was observed over the configuration's repetitions.
+  /// What was observed over the configuration's repetitions. A quantity named like one of ours (time)
+  /// replaces it: energy and its time then come from the same launches.
   virtual std::map<std::string, Quantity> results() = 0;
+  /// Things to know that are no failure: "power cap".
+  virtual std::vector<std::string> warnings() { return {}; }
+  /// What the observer makes of the configuration's status: not_converged, unsupported; ok to leave it alone.
+  virtual Status verdict(std::string& message) {
+    (void)message;
+    return Status::ok;
+  }
+
+  virtual bool wants_stream() const { return false; }
+  /// Asked on the measuring thread each time a mark of the stream is passed: true to go on. The stream also
+  /// ends at MeasureOptions::stream_seconds_limit.
+  virtual bool wants_more(const LaunchStream& so_far) {
+    (void)so_far;
+    return false;
+  }
+  /// Seconds of launches between two marks that the observer would like; 0 for no wish (10 ms are taken).
+  virtual double wanted_mark_period() const { return 0; }
+  /// The whole stream, once, after after_finish.
+  virtual void finished(const LaunchStream&) {}
 };
 
 }  // namespace ergotune

@@ -1,0 +1,90 @@
+// One loaded device and one problem: runs one configuration after the other and says what was found out.
+// Works in a worker process and in the user's own.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/measure/observer.hpp"
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+struct MeasureOptions {
+  /// Stop when the half-width of the 95 % interval of the time is below this share of it.
+  double precision = 0.01;
+  int warm_up = 1;         ///< launches before the first timed one, besides the one that is verified
+  int min_repeats = 7;     ///< timed samples at least (3 where the kernel is slow)
+  int max_repeats = 1000;  ///< timed samples at most
+  /// Timed launches may take this long (s) beyond what min_repeats needs; then the status is not_converged.
+  double max_seconds = 0.25;
+  /// A sample lasts at least this long (s): shorter kernels are launched several times per sample.
+  double min_sample_seconds = 1e-4;
+  bool cold_cache = false;  ///< flush the last-level cache before every timed launch
+  bool verify = true;
+  /// A stream for observers ends after this many seconds at the latest.
+  double stream_seconds_limit = 3.0;
+  /// Where the outputs of the first correct configuration are kept for runners that come later; empty:
+  /// nowhere.
+  std::filesystem::path reference_file;
+  /// From what the problem says, the rest as above.
+  static MeasureOptions from(const TuneDefaults& defaults);
+};
+
+/// One measurement that is asked for.
+struct RunOptions {
+  double give_up_above = 1e300;
+  std::string objective_quantity = "time";
+  /// Only take this configuration's outputs as the reference, measure nothing.
+  bool reference_only = false;
+};
+
+/// An output as a verification callback sees it.
+struct OutputView {
+  const Argument* argument = nullptr;
+  std::span<const std::byte> actual;
+  /// Empty where there is no reference.
+  std::span<const std::byte> expected;
+};
+
+/// The user's own verification: true when the outputs are right; `message` and `error` (relative) may be
+/// filled.
+using Verifier =
+    std::function<bool(const std::vector<OutputView>& outputs, std::string& message, double& error)>;
+
+class Runner {
+ public:
+  /// Allocates and fills the problem's buffers and works out the reference. Throws UserError (a bad
+  /// expression, too little memory for the problem's buffers, a reference that does not run).
+  Runner(Device& device, const Problem& problem, MeasureOptions options);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Called in the given order.
+  void add_observer(std::shared_ptr<Observer> observer);
+  void set_verifier(Verifier verifier);
+
+  /// What is to be compiled for a configuration.
+  CompileJob compile_job(const Configuration& configuration) const;
+  /// Runs it: launch, verify, warm up, time, observe. Never throws for what the configuration does wrong.
+  Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {});
+  /// True once there are expected outputs to compare with (or none are wanted).
+  bool has_reference() const;
+  /// False after a fault that leaves the device context unusable: start a new process.
+  bool healthy() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune
