@@ -34,7 +34,7 @@ struct RestoreReport {
 };
 
 /// Who holds a device, or held it.
-struct SessionIdentity {
+struct DeviceHolder {
   pid_t pid = 0;
   std::string command;
   double since = 0;  ///< s since the epoch
@@ -91,7 +91,7 @@ class ControlSession {
 /// What `clocks status` shows of a device's journal.
 struct JournalStatus {
   std::string device, device_key;
-  SessionIdentity session;
+  DeviceHolder session;
   std::vector<RestoreStep> steps;
   bool from_earlier_boot = false;
   /// Not empty when the journal cannot be read: the reason.
