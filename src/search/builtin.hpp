@@ -1,0 +1,26 @@
+// The strategies that come with ergotune, by file.
+#pragma once
+
+#include <vector>
+
+#include "ergotune/search/strategy.hpp"
+
+namespace ergotune::search {
+
+using StrategyList = std::vector<StrategyDescription>;
+
+void add_sampling(StrategyList& list);
+
+/// A description whose maker builds a T from its context.
+template <class T>
+StrategyDescription describe_strategy(std::string name, std::string summary,
+                                      std::vector<StrategyOption> options = {}) {
+  StrategyDescription description;
+  description.name = std::move(name);
+  description.summary = std::move(summary);
+  description.options = std::move(options);
+  description.make = [](const StrategyContext& context) { return std::make_unique<T>(context); };
+  return description;
+}
+
+}  // namespace ergotune::search

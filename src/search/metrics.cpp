@@ -1,0 +1,42 @@
+// Metrics: named expressions over a measurement, the configuration and the constants.
+#include "ergotune/search/objective.hpp"
+#include "search/propagate.hpp"
+
+namespace ergotune {
+
+void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metrics,
+                      const std::vector<Parameter>& parameters, const Configuration& configuration,
+                      const Constants& constants) {
+  measurement.metrics.clear();
+  measurement.metric_errors.clear();
+  for (const Metric& metric : metrics) {
+    std::vector<search::Input> inputs;
+    bool complete = true;
+    for (const std::string& name : metric.expression.names()) {
+      search::Input input{name, Value(), 0};
+      // what was measured, then earlier metrics, hides a parameter or constant of the same name
+      if (const auto value = measurement.value(name)) {
+        input.value = *value;
+        input.standard_error = measurement.standard_error(name);
+      } else if (const auto constant = constants.find(name); constant != constants.end()) {
+        input.value = constant->second;
+      } else {
+        complete = false;
+        for (std::size_t i = 0; i < parameters.size() && i < configuration.size(); ++i) {
+          if (parameters[i].name != name) continue;
+          input.value = configuration[i];
+          complete = true;
+        }
+        if (!complete) break;
+      }
+      inputs.push_back(std::move(input));
+    }
+    if (!complete) continue;
+    if (const auto result = search::propagate(metric.expression, inputs)) {
+      measurement.metrics[metric.name] = result->value;
+      if (result->standard_error > 0) measurement.metric_errors[metric.name] = result->standard_error;
+    }
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,309 @@
+#include "ergotune/search/objective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "search/objective_text.hpp"
+#include "search/propagate.hpp"
+
+namespace ergotune {
+
+using search::kBestPrefix;
+using search::ObjectiveText;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Quantities that ergotune itself measures.
+const std::vector<std::string> kQuantities = {
+    "time",       "energy",       "power",       "idle_subtracted_energy",
+    "core_clock", "memory_clock", "temperature", "core_voltage",
+    "error",      "registers",    "shared_bytes"};
+
+// Times, energies and powers are positive; a sensor that says otherwise has failed, and must not win.
+bool must_be_positive(const std::string& name) {
+  for (const std::string_view ending : {"time", "energy", "power", "energys", "seconds", "joules"})
+    if (name.size() >= ending.size() && std::string_view(name).substr(name.size() - ending.size()) == ending)
+      return true;
+  return false;
+}
+
+// A measurement seen through the objective.
+struct Look {
+  bool ok = false;
+  std::vector<double> turned;  // per term, smaller is better
+  std::vector<double> errors;
+  double violation = 0;  // summed relative excess over the conditions; 0 when all hold
+};
+
+}  // namespace
+
+struct Objective::State {
+  ObjectiveSpec spec;
+  ObjectiveText text;
+  Kind kind = Kind::single;
+  /// Measured quantities it rests on, metrics followed to their roots.
+  std::vector<std::string> quantities;
+  /// Names that appear directly.
+  std::vector<std::string> names;
+  /// best(NAME) so far.
+  std::map<std::string, double> best;
+  /// Largest turned value told so far: what breaks a condition is told more than this.
+  double largest_told = -kInfinity;
+  /// Lexicographic: every usable measurement's turned values, from which each level's band is worked out.
+  std::vector<std::vector<double>> history;
+
+  bool largest_is_best(const std::string& name) const {
+    return std::find(text.best_is_largest.begin(), text.best_is_largest.end(), name) !=
+           text.best_is_largest.end();
+  }
+
+  void note_best(const std::string& name, double value) {
+    const auto [it, is_new] = best.try_emplace(name, value);
+    if (!is_new)
+      it->second = largest_is_best(name) ? std::max(it->second, value) : std::min(it->second, value);
+  }
+
+  /// Inputs of an expression; nullopt when the measurement lacks one.
+  std::optional<std::vector<search::Input>> inputs(const Expression& expression, const Measurement& m) const {
+    std::vector<search::Input> list;
+    for (const std::string& name : expression.names()) {
+      search::Input input{name, Value(), 0};
+      if (name.rfind(kBestPrefix, 0) == 0) {
+        const std::string of = name.substr(std::string_view(kBestPrefix).size());
+        const auto known = best.find(of);
+        const auto own = m.value(of);
+        if (known == best.end() && !own) return std::nullopt;
+        input.value = known != best.end() ? known->second : *own;
+      } else {
+        const auto value = m.value(name);
+        if (!value || !std::isfinite(*value)) return std::nullopt;
+        input.value = *value;
+        input.standard_error = m.standard_error(name);
+      }
+      list.push_back(std::move(input));
+    }
+    return list;
+  }
+
+  bool plausible(const Measurement& m) const {
+    if (!usable(m.status)) return false;
+    for (const std::string& name : quantities) {
+      const auto value = m.value(name);
+      const bool present = m.quantities.count(name) > 0 || m.metrics.count(name) > 0;
+      if (present && (!value || (must_be_positive(name) && !(*value > 0)))) return false;
+    }
+    return true;
+  }
+
+  Look look(const Measurement& m) const {
+    Look result;
+    if (!plausible(m)) return result;
+    for (const auto& term : text.terms) {
+      auto in = inputs(term.expression, m);
+      if (!in) return result;
+      const auto value = search::propagate(term.expression, *in);
+      if (!value) return result;
+      result.turned.push_back(term.direction == Direction::maximise ? -value->value : value->value);
+      result.errors.push_back(value->standard_error);
+    }
+    for (const auto& condition : text.conditions) {
+      auto left_inputs = inputs(condition.left, m);
+      auto right_inputs = inputs(condition.right, m);
+      if (!left_inputs || !right_inputs) return result;
+      const auto left = search::propagate(condition.left, *left_inputs);
+      const auto right = search::propagate(condition.right, *right_inputs);
+      if (!left || !right) return result;
+      if (condition.strict ? left->value < right->value : left->value <= right->value) continue;
+      const double scale = std::max({std::abs(left->value), std::abs(right->value), 1e-300});
+      result.violation += std::max((left->value - right->value) / scale, 1e-9);
+    }
+    result.ok = true;
+    return result;
+  }
+
+  /// Upper end of a lexicographic level's band among those in the bands before it; infinity for the last
+  /// level.
+  std::vector<double> bands() const {
+    std::vector<double> ends;
+    std::vector<const std::vector<double>*> in_band;
+    for (const auto& values : history) in_band.push_back(&values);
+    for (std::size_t level = 0; level + 1 < text.terms.size(); ++level) {
+      double lowest = kInfinity;
+      for (const auto* values : in_band) lowest = std::min(lowest, (*values)[level]);
+      const double end = lowest + text.terms[level].tolerance * std::abs(lowest);
+      ends.push_back(end);
+      std::erase_if(in_band, [&](const auto* values) { return (*values)[level] > end; });
+    }
+    return ends;
+  }
+
+  bool lexicographically_better(const std::vector<double>& a, const std::vector<double>& b) const {
+    const std::vector<double> ends = bands();
+    for (std::size_t level = 0; level < a.size(); ++level) {
+      if (level < ends.size() && a[level] <= ends[level] && b[level] <= ends[level]) continue;
+      if (a[level] != b[level]) return a[level] < b[level];
+    }
+    return false;
+  }
+};
+
+Objective::Objective(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Objective::Objective(const Objective& other) : state_(std::make_unique<State>(*other.state_)) {}
+Objective& Objective::operator=(const Objective& other) {
+  if (this != &other) state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+Objective::Objective(Objective&&) noexcept = default;
+Objective& Objective::operator=(Objective&&) noexcept = default;
+Objective::~Objective() = default;
+
+Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>& metrics) {
+  auto state = std::make_unique<State>();
+  state->spec = spec;
+  state->text = search::parse_objective_text(spec);
+  const ObjectiveText& text = state->text;
+  if (text.form == ObjectiveText::Form::pareto)
+    state->kind = Kind::pareto;
+  else if (text.form == ObjectiveText::Form::lexicographic)
+    state->kind = Kind::lexicographic;
+  else
+    state->kind = text.conditions.empty() ? Kind::single : Kind::constrained;
+
+  std::set<std::string> direct;
+  auto collect = [&](const Expression& expression) {
+    for (std::string name : expression.names()) {
+      if (name.rfind(kBestPrefix, 0) == 0) name = name.substr(std::string_view(kBestPrefix).size());
+      direct.insert(name);
+    }
+  };
+  for (const auto& term : text.terms) collect(term.expression);
+  for (const auto& condition : text.conditions) {
+    collect(condition.left);
+    collect(condition.right);
+  }
+  state->names.assign(direct.begin(), direct.end());
+  if (direct.empty())
+    throw UserError(
+        fmt::format("objective \"{}\" names no quantity; write for example \"time\" or \"energy\"",
+                    spec.text),
+        spec.place);
+
+  // follow metrics down to what is measured; observers may bring quantities of any name, so a name that is
+  // unlike every known one is taken as such
+  std::vector<std::string> known = kQuantities;
+  std::map<std::string, const Metric*> by_name;
+  for (const Metric& metric : metrics) {
+    known.push_back(metric.name);
+    by_name.emplace(metric.name, &metric);
+  }
+  std::set<std::string> quantities, visited;
+  std::vector<std::string> open(direct.begin(), direct.end());
+  while (!open.empty()) {
+    const std::string name = open.back();
+    open.pop_back();
+    if (!visited.insert(name).second) continue;
+    const bool is_direct = direct.count(name) > 0;
+    if (const auto metric = by_name.find(name); metric != by_name.end()) {
+      for (const auto& below : metric->second->expression.names())
+        if (below != name) open.push_back(below);
+    } else if (std::find(kQuantities.begin(), kQuantities.end(), name) != kQuantities.end()) {
+      quantities.insert(name);
+    } else if (is_direct) {
+      if (const auto near = nearest_name(name, known); !near.empty())
+        throw UserError(fmt::format("objective \"{}\": no quantity or metric \"{}\"{}", spec.text, name,
+                                    suggestion(name, known)),
+                        spec.place);
+      quantities.insert(name);
+    }
+  }
+  state->quantities.assign(quantities.begin(), quantities.end());
+  return Objective(std::move(state));
+}
+
+Objective::Kind Objective::kind() const { return state_->kind; }
+const std::string& Objective::name() const { return state_->spec.text; }
+Direction Objective::direction() const { return state_->text.terms.front().direction; }
+std::size_t Objective::count() const { return state_->kind == Kind::pareto ? state_->text.terms.size() : 1; }
+std::vector<std::string> Objective::quantities() const { return state_->quantities; }
+bool Objective::needs(const std::string& quantity) const {
+  const auto& list = state_->quantities;
+  return std::find(list.begin(), list.end(), quantity) != list.end();
+}
+
+Outcome Objective::outcome(const Measurement& measurement) {
+  Outcome outcome;
+  State& state = *state_;
+  if (!state.plausible(measurement)) return outcome;
+  for (const std::string& name : state.names)
+    if (const auto value = measurement.value(name)) state.note_best(name, *value);
+  const Look look = state.look(measurement);
+  if (!look.ok) return outcome;
+  outcome.ok = true;
+  if (state.kind == Kind::lexicographic) state.history.push_back(look.turned);
+
+  if (state.kind == Kind::pareto) {
+    outcome.values = look.turned;
+    outcome.standard_errors = look.errors;
+  } else {
+    double value = look.turned.front();
+    if (state.kind == Kind::lexicographic) {
+      // inside the first level's band the last level decides, scaled into a sliver of the band's width
+      const std::vector<double> ends = state.bands();
+      const double end = ends.front();
+      if (value <= end && end != 0) {
+        const double own = look.turned.back();
+        double lowest = own;
+        for (const auto& values : state.history)
+          if (values.front() <= end) lowest = std::min(lowest, values.back());
+        const double excess = lowest != 0 ? std::max(0.0, (own - lowest) / std::abs(lowest)) : 0.0;
+        value = end - std::abs(end) * state.text.terms.front().tolerance * (1 - std::min(excess, 1.0));
+      }
+    }
+    state.largest_told = std::max(state.largest_told, value);
+    if (look.violation > 0) value = state.largest_told + std::abs(state.largest_told) * look.violation;
+    outcome.values = {value};
+    outcome.standard_errors = {look.errors.front()};
+  }
+  if (std::all_of(outcome.standard_errors.begin(), outcome.standard_errors.end(),
+                  [](double e) { return e == 0; }))
+    outcome.standard_errors.clear();
+  return outcome;
+}
+
+bool Objective::better(const Measurement& a, const Measurement& b) const {
+  const Look left = state_->look(a), right = state_->look(b);
+  if (!left.ok || !right.ok) return left.ok && !right.ok;
+  if (left.violation > 0 || right.violation > 0) return left.violation < right.violation;
+  switch (state_->kind) {
+    case Kind::pareto: {
+      bool strictly = false;
+      for (std::size_t i = 0; i < left.turned.size(); ++i) {
+        if (left.turned[i] > right.turned[i]) return false;
+        strictly = strictly || left.turned[i] < right.turned[i];
+      }
+      return strictly;
+    }
+    case Kind::lexicographic:
+      return state_->lexicographically_better(left.turned, right.turned);
+    case Kind::single:
+    case Kind::constrained:
+      break;
+  }
+  return left.turned.front() < right.turned.front();
+}
+
+std::optional<double> Objective::value(const Measurement& measurement) const {
+  const Look look = state_->look(measurement);
+  if (!look.ok) return std::nullopt;
+  return direction() == Direction::maximise ? -look.turned.front() : look.turned.front();
+}
+
+}  // namespace ergotune

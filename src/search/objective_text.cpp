@@ -1,0 +1,234 @@
+#include "search/objective_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace ergotune::search {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+// A piece of the objective's text that knows where it stands, so that every message can point at it.
+struct Piece {
+  std::string_view text;
+  std::size_t offset = 0;
+
+  Piece part(std::size_t from, std::size_t to) const {
+    while (from < to && std::isspace(static_cast<unsigned char>(text[from])) != 0) ++from;
+    while (to > from && std::isspace(static_cast<unsigned char>(text[to - 1])) != 0) --to;
+    return {text.substr(from, to - from), offset + from};
+  }
+  Piece trimmed() const { return part(0, text.size()); }
+};
+
+class Parser {
+ public:
+  explicit Parser(const ObjectiveSpec& spec) : spec_(spec) {}
+
+  ObjectiveText parse() {
+    replace_best();
+    Piece whole = Piece{text_, 0}.trimmed();
+    if (whole.text.empty()) fail(0, "the objective is empty; write for example \"time\" or \"max gflops\"");
+    if (const auto at = find_word(whole, "subject"); at) {
+      const Piece rest = whole.part(*at + 7, whole.text.size());
+      if (rest.text.substr(0, 2) != "to" || (rest.text.size() > 2 && is_word(rest.text[2])))
+        fail(rest.offset, "expected \"subject to CONDITION\"");
+      parse_conditions(rest.part(2, rest.text.size()));
+      whole = whole.part(0, *at);
+    }
+    if (const auto list = call(whole, "pareto")) {
+      result_.form = ObjectiveText::Form::pareto;
+      parse_terms(*list);
+    } else if (const auto levels = call(whole, "lexicographic")) {
+      result_.form = ObjectiveText::Form::lexicographic;
+      parse_terms(*levels);
+    } else {
+      result_.terms.push_back(parse_term(whole, spec_.direction));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
+    throw UserError(fmt::format("objective \"{}\": {}", spec_.text, message), place(offset));
+  }
+  SourcePlace place(std::size_t offset) const {
+    SourcePlace place = spec_.place;
+    if (place.column > 0) place.column += static_cast<int>(offset);
+    return place;
+  }
+  Expression expression(Piece piece) const {
+    if (piece.text.empty()) fail(piece.offset, "an expression is missing");
+    return Expression::parse(piece.text, place(piece.offset));
+  }
+
+  // best(NAME) -> best.NAME, of the same length so that columns stay right.
+  void replace_best() {
+    text_ = spec_.text;
+    for (std::size_t at = text_.find("best"); at != std::string::npos; at = text_.find("best", at + 4)) {
+      if (at > 0 && is_word(text_[at - 1])) continue;
+      std::size_t open = at + 4;
+      while (open < text_.size() && text_[open] == ' ') ++open;
+      if (open >= text_.size() || text_[open] != '(') continue;
+      const std::size_t close = text_.find(')', open);
+      if (close == std::string::npos) fail(at, "best( is not closed");
+      const Piece name = Piece{text_, 0}.part(open + 1, close);
+      if (name.text.empty() || !std::all_of(name.text.begin(), name.text.end(), is_word))
+        fail(at, "best() takes the name of a quantity or metric, as in best(time)");
+      std::string replaced = kBestPrefix + std::string(name.text);
+      replaced.resize(close + 1 - at, ' ');
+      text_.replace(at, replaced.size(), replaced);
+    }
+  }
+
+  // A word outside brackets and strings.
+  static std::optional<std::size_t> find_word(Piece piece, std::string_view word, std::size_t from = 0) {
+    int depth = 0;
+    for (std::size_t i = 0; i < piece.text.size(); ++i) {
+      const char c = piece.text[i];
+      if (c == '(' || c == '[') ++depth;
+      if (c == ')' || c == ']') --depth;
+      if (i < from || depth != 0 || piece.text.substr(i, word.size()) != word) continue;
+      const bool begins = i == 0 || !is_word(piece.text[i - 1]);
+      const bool ends = i + word.size() >= piece.text.size() || !is_word(piece.text[i + word.size()]);
+      if (begins && ends) return i;
+    }
+    return std::nullopt;
+  }
+
+  // The arguments when `piece` is exactly NAME(...).
+  static std::optional<Piece> call(Piece piece, std::string_view name) {
+    if (piece.text.substr(0, name.size()) != name) return std::nullopt;
+    const Piece rest = piece.part(name.size(), piece.text.size());
+    if (rest.text.size() < 2 || rest.text.front() != '(' || rest.text.back() != ')') return std::nullopt;
+    return rest.part(1, rest.text.size() - 1);
+  }
+
+  static std::vector<Piece> split_list(Piece piece) {
+    std::vector<Piece> parts;
+    int depth = 0;
+    std::size_t start = 0;
+    for (std::size_t i = 0; i <= piece.text.size(); ++i) {
+      const char c = i < piece.text.size() ? piece.text[i] : ',';
+      if (c == '(' || c == '[') ++depth;
+      if (c == ')' || c == ']') --depth;
+      if (c != ',' || (depth != 0 && i < piece.text.size())) continue;
+      parts.push_back(piece.part(start, i));
+      start = i + 1;
+    }
+    return parts;
+  }
+
+  void parse_terms(Piece list) {
+    for (const Piece& item : split_list(list)) result_.terms.push_back(parse_term(item, std::nullopt));
+    if (result_.terms.size() < 2) fail(list.offset, "needs at least two objectives, separated by commas");
+  }
+
+  ObjectiveTerm parse_term(Piece piece, std::optional<Direction> direction) {
+    ObjectiveTerm term;
+    for (const auto& [word, turned] : {std::pair{"maximise", Direction::maximise},
+                                       {"maximize", Direction::maximise},
+                                       {"max", Direction::maximise},
+                                       {"minimise", Direction::minimise},
+                                       {"minimize", Direction::minimise},
+                                       {"min", Direction::minimise}}) {
+      const std::string_view w = word;
+      // "max(a, b)" is the function; "max a" is a direction
+      if (piece.text.substr(0, w.size()) == w && piece.text.size() > w.size() &&
+          piece.text[w.size()] == ' ' && piece.part(w.size(), piece.text.size()).text.front() != '(') {
+        if (direction && *direction != turned)
+          fail(piece.offset, "its direction is given twice, and differs");
+        direction = turned;
+        piece = piece.part(w.size(), piece.text.size());
+        break;
+      }
+    }
+    term.direction = direction.value_or(Direction::minimise);
+    if (const auto at = find_word(piece, "within")) {
+      if (result_.form != ObjectiveText::Form::lexicographic)
+        fail(piece.offset + *at, "\"within\" belongs in lexicographic(...)");
+      term.tolerance = parse_tolerance(piece.part(*at + 6, piece.text.size()));
+      piece = piece.part(0, *at);
+    }
+    term.expression = expression(piece);
+    return term;
+  }
+
+  double parse_tolerance(Piece piece) const {
+    double scale = 1;
+    Piece number = piece;
+    if (!number.text.empty() && number.text.back() == '%') {
+      scale = 0.01;
+      number = number.part(0, number.text.size() - 1);
+    }
+    double value = 0;
+    const char* end = number.text.data() + number.text.size();
+    const auto parsed = std::from_chars(number.text.data(), end, value);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || value < 0)
+      fail(piece.offset, fmt::format("\"within {}\": expected a share such as 5% or 0.05", piece.text));
+    return value * scale;
+  }
+
+  void parse_conditions(Piece piece) {
+    std::size_t start = 0;
+    for (;;) {
+      const auto at = find_word(piece, "and", start);
+      parse_chain(piece.part(start, at.value_or(piece.text.size())));
+      if (!at) break;
+      start = *at + 3;
+    }
+  }
+
+  // a <= b < c, read as a <= b and b < c.
+  void parse_chain(Piece piece) {
+    struct Side {
+      Piece piece;
+      std::string operation;  // the one before it
+    };
+    std::vector<Side> sides;
+    std::string pending;
+    std::size_t start = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i < piece.text.size(); ++i) {
+      const char c = piece.text[i];
+      if (c == '(' || c == '[') ++depth;
+      if (c == ')' || c == ']') --depth;
+      if (depth != 0 || (c != '<' && c != '>' && c != '=' && c != '!')) continue;
+      const bool two = i + 1 < piece.text.size() && piece.text[i + 1] == '=';
+      if (c == '!' || c == '=') fail(piece.offset + i, "a condition is an inequality: <, <=, > or >=");
+      sides.push_back({piece.part(start, i), pending});
+      pending = std::string(piece.text.substr(i, two ? 2 : 1));
+      start = i + (two ? 2 : 1);
+      i += two ? 1 : 0;
+    }
+    sides.push_back({piece.part(start, piece.text.size()), pending});
+    if (sides.size() < 2) fail(piece.offset, "expected a condition such as time <= 1.1 * best(time)");
+    for (std::size_t i = 1; i < sides.size(); ++i) {
+      Comparison comparison;
+      const bool less = sides[i].operation.front() == '<';
+      comparison.left = expression(sides[less ? i - 1 : i].piece);
+      comparison.right = expression(sides[less ? i : i - 1].piece);
+      comparison.strict = sides[i].operation.size() == 1;
+      comparison.text = std::string(piece.text);
+      // what stands on the larger side is bounded from below: its best is its largest
+      for (const auto& name : comparison.right.names())
+        if (name.rfind(kBestPrefix, 0) != 0) result_.best_is_largest.push_back(name);
+      result_.conditions.push_back(std::move(comparison));
+    }
+  }
+
+  const ObjectiveSpec& spec_;
+  std::string text_;
+  ObjectiveText result_;
+};
+
+}  // namespace
+
+ObjectiveText parse_objective_text(const ObjectiveSpec& spec) { return Parser(spec).parse(); }
+
+}  // namespace ergotune::search

@@ -1,0 +1,27 @@
+// The value of an expression of uncertain inputs, with its standard error to first order.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/space/expression.hpp"
+
+namespace ergotune::search {
+
+struct Input {
+  std::string name;
+  Value value;
+  double standard_error = 0;
+};
+
+struct Uncertain {
+  double value = 0;
+  double standard_error = 0;
+};
+
+/// nullopt when the expression cannot be evaluated or is not finite. Inputs count as independent; each slope
+/// is the central difference over one standard error.
+std::optional<Uncertain> propagate(const Expression& expression, std::vector<Input>& inputs);
+
+}  // namespace ergotune::search

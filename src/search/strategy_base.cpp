@@ -1,0 +1,97 @@
+#include "search/strategy_base.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ergotune::search {
+
+double scalar_value(const Outcome& outcome) {
+  if (!outcome.ok || outcome.values.empty()) return std::numeric_limits<double>::infinity();
+  if (outcome.values.size() == 1) return outcome.values.front();
+  double product = 1, sum = 0;
+  bool positive = true;
+  for (const double v : outcome.values) {
+    product *= v;
+    sum += v;
+    positive = positive && v > 0;
+  }
+  return positive ? product : sum;
+}
+
+StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
+    : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
+  // an earlier search's best configurations are the first worth a look
+  constexpr std::size_t kPriorStarts = 3;
+  std::vector<std::pair<double, ConfigurationIndex>> prior;
+  for (const auto& [index, outcome] : context.prior)
+    if (outcome.ok && index < memory_.size()) prior.emplace_back(scalar_value(outcome), index);
+  std::sort(prior.begin(), prior.end());
+  for (std::size_t i = 0; i < std::min(prior.size(), kPriorStarts); ++i) propose(prior[i].second);
+}
+
+std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
+  std::vector<ConfigurationIndex> asked;
+  asked.reserve(std::min<std::size_t>(count, 64));
+  while (asked.size() < count) {
+    if (queue_.empty()) {
+      if (memory_.fresh_count() == 0 || (outstanding_ > 0 && !concurrent())) break;
+      advance(count - asked.size());
+      if (queue_.empty()) {
+        const auto any = memory_.random_fresh(random_);
+        if (!any) break;
+        propose(*any);
+      }
+    }
+    const ConfigurationIndex index = queue_.front();
+    queue_.pop_front();
+    if (memory_.state(index) != Memory::State::queued) continue;  // told meanwhile, unasked
+    memory_.set_state(index, Memory::State::asked);
+    ++outstanding_;
+    asked.push_back(index);
+  }
+  return asked;
+}
+
+void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
+  if (index >= memory_.size()) return;
+  if (memory_.state(index) == Memory::State::asked) --outstanding_;
+  double value = scalar_value(outcome);
+  const bool ok = outcome.ok && std::isfinite(value);
+  if (!ok) value = std::numeric_limits<double>::infinity();
+  memory_.record(index, ok, value);
+  ++told_;
+  if (value < best_value_) {
+    best_value_ = value;
+    best_ = index;
+  }
+  learn(index, value, outcome);
+}
+
+void StrategyBase::learn(ConfigurationIndex, double, const Outcome&) {}
+
+bool StrategyBase::propose(ConfigurationIndex index) {
+  if (!memory_.fresh(index)) return false;
+  memory_.set_state(index, Memory::State::queued);
+  queue_.push_back(index);
+  return true;
+}
+
+void StrategyBase::propose_all(const std::vector<ConfigurationIndex>& list) {
+  for (const ConfigurationIndex index : list) propose(index);
+}
+
+void StrategyBase::clear_queue() {
+  for (const ConfigurationIndex index : queue_)
+    if (memory_.state(index) == Memory::State::queued) memory_.set_state(index, Memory::State::fresh);
+  queue_.clear();
+}
+
+double StrategyBase::real(const std::string& option) const { return context_.options.at(option).as_real(); }
+std::int64_t StrategyBase::integer(const std::string& option) const {
+  return context_.options.at(option).as_integer();
+}
+std::string StrategyBase::text(const std::string& option) const {
+  return context_.options.at(option).to_string();
+}
+
+}  // namespace ergotune::search

@@ -1,0 +1,72 @@
+// What the strategies share: a queue of proposals, the memory of what was asked and told, and the promise
+// that the search never repeats a configuration and ends when the space is used up. A strategy itself only
+// says what to propose next.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "ergotune/search/strategy.hpp"
+#include "search/memory.hpp"
+
+namespace ergotune::search {
+
+class StrategyBase : public Strategy {
+ public:
+  std::vector<ConfigurationIndex> ask(std::size_t count) final;
+  void tell(ConfigurationIndex index, const Outcome& outcome) final;
+  std::string name() const override { return name_; }
+
+ protected:
+  StrategyBase(std::string name, const StrategyContext& context);
+
+  /// Called when the queue is empty (and, unless concurrent(), every outcome has been told): propose what
+  /// comes next, about `wanted` of it. Steps over known configurations cost nothing and may be taken here,
+  /// within reason; when nothing new comes of it, the base proposes a random fresh configuration instead.
+  virtual void advance(std::size_t wanted) = 0;
+  /// An outcome has come in; the memory already holds it. `value` is infinity for a failure.
+  virtual void learn(ConfigurationIndex index, double value, const Outcome& outcome);
+  /// True when advance() may be called while outcomes are outstanding.
+  virtual bool concurrent() const { return false; }
+
+  /// Queues a configuration unless it was proposed before. True when queued.
+  bool propose(ConfigurationIndex index);
+  void propose_all(const std::vector<ConfigurationIndex>& list);
+  /// Takes back what is queued and not yet asked.
+  void clear_queue();
+  std::size_t queued() const { return queue_.size(); }
+  std::size_t outstanding() const { return outstanding_; }
+
+  const SearchSpace& space() const { return *context_.space; }
+  const StrategyContext& context() const { return context_; }
+  Random& random() { return random_; }
+  const Memory& memory() const { return memory_; }
+  double value(ConfigurationIndex index) const { return memory_.value(index); }
+  /// The best told so far; value infinity before the first success.
+  ConfigurationIndex best() const { return best_; }
+  double best_value() const { return best_value_; }
+  std::uint64_t told() const { return told_; }
+
+  /// A hyperparameter; make_strategy() has filled in the defaults.
+  double real(const std::string& option) const;
+  std::int64_t integer(const std::string& option) const;
+  std::string text(const std::string& option) const;
+
+ private:
+  std::string name_;
+  StrategyContext context_;
+  Random random_;
+  Memory memory_;
+  std::deque<ConfigurationIndex> queue_;
+  std::size_t outstanding_ = 0;
+  std::uint64_t told_ = 0;
+  ConfigurationIndex best_ = 0;
+  double best_value_ = std::numeric_limits<double>::infinity();
+};
+
+/// One number for an outcome with several objectives, for strategies that know only one: their product where
+/// all are positive (of energy and time: the energy-delay product), else their sum.
+double scalar_value(const Outcome& outcome);
+
+}  // namespace ergotune::search
