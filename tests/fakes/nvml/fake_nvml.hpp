@@ -1,0 +1,115 @@
+// What tests use: a state file of one's own, the environment that points clients at it, loads, faults, and
+// the truth.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "presets.hpp"
+
+namespace fake_nvml {
+
+class FakeNvml {
+ public:
+  /// `description` as for initialise(): "generation=hopper devices=2 virtual=1 ...".
+  explicit FakeNvml(const std::string& description = "") {
+    char path[] = "/tmp/ergotune-fake-nvml-XXXXXX";
+    const int file = mkstemp(path);
+    if (file < 0) throw std::runtime_error("cannot make a state file for the fake NVML");
+    close(file);
+    path_ = path;
+    state_ = map_state(path_, description);
+    if (!state_) throw std::runtime_error("cannot map the state of the fake NVML");
+  }
+  ~FakeNvml() {
+    munmap(static_cast<void*>(state_), sizeof(State));
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  FakeNvml(const FakeNvml&) = delete;
+  FakeNvml& operator=(const FakeNvml&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// For child processes.
+  std::map<std::string, std::string> environment() const {
+    return {{"ERGOTUNE_NVML", library()}, {"ERGOTUNE_FAKE_NVML_STATE", path_}};
+  }
+  /// For this process.
+  void use_here() const {
+    for (const auto& [name, value] : environment()) setenv(name.c_str(), value.c_str(), 1);
+  }
+#ifdef ERGOTUNE_BINARY_DIR
+  static std::string library() { return ERGOTUNE_BINARY_DIR "/tests/fakes/nvml/libnvidia-ml.so.1"; }
+#else
+  static std::string library() { return "libnvidia-ml.so.1"; }
+#endif
+
+  State& state() { return *state_; }
+  Board& board(int index = 0) { return state_->boards[index]; }
+
+  /// Re-starts the physics after the test changed a board's description (periods, physics).
+  void restart_boards() {
+    Lock lock(*state_);
+    for (int i = 0; i < kMaxDevices; ++i) start(state_->boards[i], model_now(*state_));
+  }
+  /// Steady load while the queue is empty: 0 idle, 1 full.
+  void set_activity(double activity, int index = 0) {
+    Lock lock(*state_);
+    advance(*state_, board(index), model_now(*state_));
+    board(index).background_activity = activity;
+  }
+  /// Virtual time only.
+  void pass(double seconds) {
+    Lock lock(*state_);
+    state_->virtual_time += seconds;
+    for (int i = 0; i < state_->device_count; ++i) advance(*state_, board(i), state_->virtual_time);
+  }
+  double now() const { return model_now(*state_); }
+  /// True energy in J up to now: what the sensors only approximate.
+  double true_energy(int index = 0) {
+    Lock lock(*state_);
+    advance(*state_, board(index), model_now(*state_));
+    return board(index).true_energy;
+  }
+  double true_energy_at(double time, int index = 0) {
+    Lock lock(*state_);
+    advance(*state_, board(index), model_now(*state_));
+    return energy_at(board(index), time);
+  }
+
+  void add_fault(const std::string& function, int code, std::uint64_t after_calls = 0,
+                 std::uint64_t for_calls = 0, double delay = 0) {
+    Lock lock(*state_);
+    if (state_->fault_count >= kMaxFaults) throw std::runtime_error("too many faults");
+    Fault& f = state_->faults[state_->fault_count++];
+    f = Fault{};
+    set_text(f.function, sizeof f.function, function);
+    f.code = code;
+    f.after_calls = after_calls;
+    f.for_calls = for_calls;
+    f.delay = delay;
+  }
+  void add_fault_at(const std::string& function, int code, double after_time) {
+    add_fault(function, code);
+    state_->faults[state_->fault_count - 1].after_time = after_time;
+  }
+  void clear_faults() {
+    Lock lock(*state_);
+    state_->fault_count = 0;
+  }
+  /// The setter calls so far, oldest first (the last kSetterLog of them).
+  std::vector<SetterCall> setter_calls() {
+    Lock lock(*state_);
+    std::vector<SetterCall> calls;
+    const auto n = state_->setter_calls, first = n > kSetterLog ? n - kSetterLog : 0;
+    for (auto i = first; i < n; ++i) calls.push_back(state_->setter_log[i % kSetterLog]);
+    return calls;
+  }
+
+ private:
+  std::string path_;
+  State* state_ = nullptr;
+};
+
+}  // namespace fake_nvml

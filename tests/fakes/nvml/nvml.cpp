@@ -1,0 +1,638 @@
+// The C interface of the fake libnvidia-ml.so.1 over the mapped state. Signatures and layouts are our own
+// declarations of the documented interface; nothing of the vendor's header is copied.
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "presets.hpp"
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+using namespace fake_nvml;
+
+enum Return {
+  ok = 0,
+  uninitialised = 1,
+  invalid_argument = 2,
+  not_supported = 3,
+  no_permission = 4,
+  not_found = 6,
+  insufficient_size = 7,
+  driver_not_loaded = 9,
+  function_not_found = 13,
+  deprecated = 26,
+  unknown = 999
+};
+constexpr int kPretend = -1;
+
+State* state = nullptr;
+int users = 0;
+std::mutex attach_mutex;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// One call: latency, faults, the state's lock, and the board brought up to now.
+class Call {
+ public:
+  Call(const char* function, void* device = nullptr, bool needs_device = false) {
+    if (!state || users == 0) {
+      result = uninitialised;
+      return;
+    }
+    double delay = state->latency;
+    {
+      Lock lock(*state);
+      ++state->calls;
+      if (!state->driver_loaded) result = driver_not_loaded;
+      const int code = fault(function, delay);
+      if (code != ok) result = code;
+    }
+    if (delay > 0) {
+      timespec t{static_cast<time_t>(delay), static_cast<long>((delay - std::floor(delay)) * 1e9)};
+      if (!state->is_virtual) nanosleep(&t, nullptr);
+    }
+    if (result != ok && result != kPretend) return;
+    if (!needs_device) return;
+    const auto index = reinterpret_cast<std::uintptr_t>(device);
+    if (index < 1 || index > static_cast<std::uintptr_t>(state->device_count)) {
+      result = invalid_argument;
+      return;
+    }
+    board = &state->boards[index - 1];
+    lock_.emplace(*state);
+    advance(*state, *board, model_now(*state));
+  }
+  bool failed() const { return result != ok; }
+  /// The fault of a name such as "field:186".
+  int fault_of(const char* name) {
+    double delay = 0;
+    return fault(name, delay);
+  }
+  int result = ok;
+  Board* board = nullptr;
+
+ private:
+  static int fault(const char* function, double& delay) {
+    for (int i = 0; i < state->fault_count; ++i) {
+      Fault& f = state->faults[i];
+      if (std::strcmp(f.function, function) != 0 && std::strcmp(f.function, "*") != 0) continue;
+      if (model_now(*state) < f.after_time) continue;
+      const std::uint64_t call = f.calls++;
+      if (call < f.after_calls) continue;
+      if (f.for_calls && call >= f.after_calls + f.for_calls) continue;
+      delay += f.delay;
+      if (f.code != ok) return f.code;
+    }
+    return ok;
+  }
+  struct Holder {
+    explicit Holder(State& s) : lock(s) {}
+    Lock lock;
+  };
+  std::optional<Holder> lock_;
+};
+
+/// A setter: privilege, faults, log. `change` validates and applies; returns its code.
+template <class Change>
+int set(const char* function, void* device, std::uint32_t a, std::uint32_t b, Change change) {
+  Call call(function, device, true);
+  int result = call.result;
+  if (result == kPretend) {
+    result = ok;
+  } else if (result == ok) {
+    result = state->permitted ? change(*call.board) : no_permission;
+  }
+  if (call.board) {
+    SetterCall& entry = state->setter_log[state->setter_calls++ % kSetterLog];
+    set_text(entry.function, sizeof entry.function, function);
+    entry.a = a;
+    entry.b = b;
+    entry.pid = getpid();
+    entry.result = result;
+    entry.time = model_now(*state);
+  }
+  return result;
+}
+
+int copy_text(const char* from, char* to, unsigned size) {
+  if (!to) return invalid_argument;
+  if (std::strlen(from) + 1 > size) return insufficient_size;
+  std::memcpy(to, from, std::strlen(from) + 1);
+  return ok;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// True when `mhz` is a listed graphics clock that goes with the memory clock in force.
+bool clock_listed(const Board& b, std::uint32_t mhz) {
+  return std::find(b.graphics_clocks, b.graphics_clocks + b.graphics_clock_count, mhz) !=
+         b.graphics_clocks + b.graphics_clock_count;
+}
+
+template <class T>
+int give(T* to, T value) {
+  if (!to) return invalid_argument;
+  *to = value;
+  return ok;
+}
+
+std::uint32_t milliwatts(double watts) { return static_cast<std::uint32_t>(std::llround(watts * 1000)); }
+double tick_now(const Board& b, const PowerSensorModel& s) { return last_tick(s.phase, s.period, b.time); }
+
+struct PciInfo {
+  char bus_id_legacy[16];
+  std::uint32_t domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+struct FieldValue {
+  std::uint32_t field, scope;
+  long long timestamp, latency;
+  std::uint32_t type;
+  int result;
+  union {
+    double d;
+    unsigned ui;
+    unsigned long ul;
+    unsigned long long ull;
+    long long sll;
+    int si;
+    unsigned short us;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40);
+struct Sample {
+  unsigned long long time;
+  union {
+    double d;
+    unsigned ui;
+    unsigned long long ull;
+  } value;
+};
+struct ProcessInfo {
+  std::uint32_t pid;
+  std::uint64_t memory;
+  std::uint32_t instance, compute_instance;
+};
+struct Temperature {
+  std::uint32_t version;
+  int sensor, temperature;
+};
+}  // namespace
+
+// ---- life
+
+FAKE int nvmlInit_v2() {
+  std::lock_guard guard(attach_mutex);
+  if (!state)
+    state = map_state(environment("ERGOTUNE_FAKE_NVML_STATE"), environment("ERGOTUNE_FAKE_NVML_CONFIG"));
+  if (!state) return unknown;
+  ++users;
+  const Call call("nvmlInit_v2");
+  if (call.failed()) --users;
+  return call.result;
+}
+FAKE int nvmlShutdown() {
+  std::lock_guard guard(attach_mutex);
+  if (users == 0) return uninitialised;
+  --users;
+  return ok;
+}
+FAKE const char* nvmlErrorString(int code) {
+  switch (code) {
+    case 0:
+      return "Success";
+    case 1:
+      return "Uninitialized";
+    case 2:
+      return "Invalid Argument";
+    case 3:
+      return "Not Supported";
+    case 4:
+      return "Insufficient Permissions";
+    case 6:
+      return "Not Found";
+    case 7:
+      return "Insufficient Size";
+    case 9:
+      return "Driver Not Loaded";
+    case 10:
+      return "Timeout";
+    case 13:
+      return "Function Not Found";
+    case 15:
+      return "GPU is lost";
+    case 16:
+      return "GPU requires reset";
+    case 21:
+      return "No data";
+    case 24:
+      return "Requested frequency is not supported";
+    case 26:
+      return "Deprecated";
+    default:
+      return "Unknown Error";
+  }
+}
+FAKE int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  const Call call("nvmlSystemGetDriverVersion");
+  return call.failed() ? call.result : copy_text(state->driver_version, text, size);
+}
+
+// ---- devices
+
+FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
+  const Call call("nvmlDeviceGetCount_v2");
+  return call.failed() ? call.result : give(count, static_cast<unsigned>(state->device_count));
+}
+FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  const Call call("nvmlDeviceGetHandleByIndex_v2");
+  if (call.failed()) return call.result;
+  if (index >= static_cast<unsigned>(state->device_count)) return invalid_argument;
+  return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index) + 1));
+}
+FAKE int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  const Call call("nvmlDeviceGetHandleByUUID");
+  if (call.failed()) return call.result;
+  for (int i = 0; i < state->device_count; ++i)
+    if (uuid && std::strcmp(state->boards[i].uuid, uuid) == 0)
+      return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1));
+  return not_found;
+}
+FAKE int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
+  const Call call("nvmlDeviceGetHandleByPciBusId_v2");
+  if (call.failed()) return call.result;
+  for (int i = 0; i < state->device_count; ++i) {
+    const std::string own = lower(state->boards[i].pci), asked = lower(pci ? pci : "");
+    if (own == asked || own.substr(4) == asked || own.substr(9) == asked)
+      return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1));
+  }
+  return not_found;
+}
+FAKE int nvmlDeviceGetIndex(void* device, unsigned* index) {
+  const Call call("nvmlDeviceGetIndex", device, true);
+  return call.failed() ? call.result
+                       : give(index, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device) - 1));
+}
+FAKE int nvmlDeviceGetName(void* device, char* text, unsigned size) {
+  const Call call("nvmlDeviceGetName", device, true);
+  return call.failed() ? call.result : copy_text(call.board->name, text, size);
+}
+FAKE int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  const Call call("nvmlDeviceGetUUID", device, true);
+  return call.failed() ? call.result : copy_text(call.board->uuid, text, size);
+}
+FAKE int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
+  const Call call("nvmlDeviceGetPciInfo_v3", device, true);
+  if (call.failed()) return call.result;
+  if (!info) return invalid_argument;
+  std::memset(info, 0, sizeof *info);
+  unsigned domain = 0, bus = 0, slot = 0;
+  std::sscanf(call.board->pci, "%x:%x:%x", &domain, &bus, &slot);
+  info->domain = domain;
+  info->bus = bus;
+  info->device = slot;
+  set_text(info->bus_id, sizeof info->bus_id, call.board->pci);
+  set_text(info->bus_id_legacy, sizeof info->bus_id_legacy, call.board->pci + 4);
+  return ok;
+}
+FAKE int nvmlDeviceGetArchitecture(void* device, unsigned* architecture) {
+  const Call call("nvmlDeviceGetArchitecture", device, true);
+  return call.failed() ? call.result : give(architecture, static_cast<unsigned>(call.board->architecture));
+}
+FAKE int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  const Call call("nvmlDeviceGetCudaComputeCapability", device, true);
+  if (call.failed()) return call.result;
+  give(major, call.board->compute_capability / 10);
+  return give(minor, call.board->compute_capability % 10);
+}
+FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  const Call call("nvmlDeviceGetMigMode", device, true);
+  if (call.failed()) return call.result;
+  if (call.board->architecture < 7) return not_supported;
+  give(current, 0u);
+  return give(pending, 0u);
+}
+
+// ---- power and energy
+
+FAKE int nvmlDeviceGetPowerUsage(void* device, unsigned* mw) {
+  const Call call("nvmlDeviceGetPowerUsage", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  if (!b.usage.supported) return not_supported;
+  return give(mw, milliwatts(power_reading(b, b.usage, tick_now(b, b.usage))));
+}
+FAKE int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* mj) {
+  const Call call("nvmlDeviceGetTotalEnergyConsumption", device, true);
+  if (call.failed()) return call.result;
+  if (!call.board->counter.supported) return not_supported;
+  return give(mj, static_cast<unsigned long long>(std::llround(call.board->counter_energy * 1000)));
+}
+FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
+  Call call("nvmlDeviceGetFieldValues", device, true);
+  if (call.failed()) return call.result;
+  if (!values || count < 1) return invalid_argument;
+  const Board& b = *call.board;
+  for (int i = 0; i < count; ++i) {
+    FieldValue& v = values[i];
+    v.timestamp = static_cast<long long>(wall_of(*state, b.time) * 1e6);
+    v.latency = 0;
+    v.type = 1;
+    v.value.ull = 0;
+    v.result = ok;
+    auto power = [&](const PowerSensorModel& s) {
+      if (!s.supported)
+        v.result = not_supported;
+      else
+        v.value.ui = milliwatts(power_reading(b, s, tick_now(b, s)));
+    };
+    switch (v.field) {
+      case 82:
+        v.value.ui = static_cast<unsigned>(b.temperature + 6);
+        break;
+      case 83:
+        v.type = 3;
+        if (b.counter.supported)
+          v.value.ull = static_cast<unsigned long long>(std::llround(b.counter_energy * 1000));
+        else
+          v.result = not_supported;
+        break;
+      case 185:
+        power(b.average);
+        break;
+      case 186:
+        power(b.instant);
+        break;
+      case 187:
+        v.value.ui = b.min_power_limit_mw;
+        break;
+      case 188:
+        v.value.ui = b.max_power_limit_mw;
+        break;
+      case 189:
+        v.value.ui = b.default_power_limit_mw;
+        break;
+      case 190:
+      case 192:
+        v.value.ui = b.power_limit_mw;
+        break;
+      default:
+        v.result = not_supported;
+    }
+    if (v.scope != 0) v.result = not_supported;
+    const int code = call.fault_of(("field:" + std::to_string(v.field)).c_str());
+    if (code > 0) {
+      v.result = code;
+      v.value.ull = 0;
+    }
+  }
+  return ok;
+}
+FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_seen, int* value_type,
+                              unsigned* count, Sample* samples) {
+  const Call call("nvmlDeviceGetSamples", device, true);
+  if (call.failed()) return call.result;
+  if (!count || !value_type) return invalid_argument;
+  const Board& b = *call.board;
+  if (type != 0 || !b.samples.supported) return not_supported;
+  *value_type = 1;
+  if (!samples) return give(count, static_cast<unsigned>(b.sample_capacity));
+  const double newest = tick_now(b, b.samples);
+  unsigned n = 0;
+  for (int i = b.sample_capacity - 1; i >= 0 && n < *count; --i) {
+    const double tick = newest - i * b.samples.period;
+    const auto stamp = static_cast<unsigned long long>(wall_of(*state, tick) * 1e6);
+    if (stamp <= last_seen) continue;
+    samples[n].time = stamp;
+    samples[n].value.ull = 0;
+    samples[n].value.ui = milliwatts(power_reading(b, b.samples, tick));
+    ++n;
+  }
+  *count = n;
+  return n == 0 ? not_found : ok;
+}
+
+// ---- temperature, clocks, reasons, processes
+
+FAKE int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
+  const Call call("nvmlDeviceGetTemperature", device, true);
+  if (call.failed()) return call.result;
+  return sensor == 0 ? give(celsius, static_cast<unsigned>(call.board->temperature)) : invalid_argument;
+}
+FAKE int nvmlDeviceGetTemperatureV(void* device, Temperature* temperature) {
+  const Call call("nvmlDeviceGetTemperatureV", device, true);
+  if (call.failed()) return call.result;
+  if (!temperature || temperature->version != 0x0100000C) return invalid_argument;
+  temperature->temperature = static_cast<int>(call.board->temperature);
+  return ok;
+}
+FAKE int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
+  const Call call("nvmlDeviceGetClockInfo", device, true);
+  if (call.failed()) return call.result;
+  return give(mhz, static_cast<unsigned>(type == 2 ? memory_clock(*call.board) : call.board->clock_mhz));
+}
+FAKE int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
+  const Call call("nvmlDeviceGetMaxClockInfo", device, true);
+  if (call.failed()) return call.result;
+  return give(mhz, type == 2 ? call.board->memory_clocks[0] : call.board->graphics_clocks[0]);
+}
+FAKE int nvmlDeviceGetSupportedMemoryClocks(void* device, unsigned* count, unsigned* mhz) {
+  const Call call("nvmlDeviceGetSupportedMemoryClocks", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  const auto n = static_cast<unsigned>(b.memory_clock_count);
+  if (!count) return invalid_argument;
+  if (!mhz || *count < n) {
+    *count = n;
+    return insufficient_size;
+  }
+  std::copy_n(b.memory_clocks, n, mhz);
+  *count = n;
+  return ok;
+}
+FAKE int nvmlDeviceGetSupportedGraphicsClocks(void* device, unsigned memory_mhz, unsigned* count,
+                                              unsigned* mhz) {
+  const Call call("nvmlDeviceGetSupportedGraphicsClocks", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  if (!count) return invalid_argument;
+  if (std::find(b.memory_clocks, b.memory_clocks + b.memory_clock_count, memory_mhz) ==
+      b.memory_clocks + b.memory_clock_count)
+    return not_found;
+  const std::uint32_t bound =
+      b.low_memory_max_graphics && memory_mhz < b.memory_clocks[0] ? b.low_memory_max_graphics : ~0u;
+  unsigned n = 0;
+  for (int i = 0; i < b.graphics_clock_count; ++i) n += b.graphics_clocks[i] <= bound;
+  if (!mhz || *count < n) {
+    *count = n;
+    return insufficient_size;
+  }
+  n = 0;
+  for (int i = 0; i < b.graphics_clock_count; ++i)
+    if (b.graphics_clocks[i] <= bound) mhz[n++] = b.graphics_clocks[i];
+  *count = n;
+  return ok;
+}
+FAKE int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
+  const Call call("nvmlDeviceGetCurrentClocksEventReasons", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  unsigned long long bits = 0;
+  if (b.time - b.last_active > 1.0)
+    bits |= 0x1;
+  else if (b.capped)
+    bits |= 0x4;
+  if (b.thermal_slowdown) bits |= 0x20;
+  if ((b.application_clocks_set || b.locked) && !(bits & 0x5)) bits |= 0x2;
+  return give(reasons, bits);
+}
+FAKE int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  return nvmlDeviceGetCurrentClocksEventReasons(device, reasons);
+}
+FAKE int nvmlDeviceGetUtilizationRates(void* device, unsigned* gpu_and_memory) {
+  const Call call("nvmlDeviceGetUtilizationRates", device, true);
+  if (call.failed()) return call.result;
+  if (!gpu_and_memory) return invalid_argument;
+  const bool busy = call.board->time - call.board->last_active < 0.2;
+  gpu_and_memory[0] = busy ? 100 : 0;
+  gpu_and_memory[1] = busy ? 30 : 0;
+  return ok;
+}
+FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* info) {
+  const Call call("nvmlDeviceGetComputeRunningProcesses_v3", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  if (!count) return invalid_argument;
+  const auto n = static_cast<unsigned>(b.process_count);
+  const unsigned room = *count;
+  *count = n;
+  if (n == 0) return ok;
+  if (!info || room < n) return insufficient_size;
+  for (unsigned i = 0; i < n; ++i) info[i] = {b.processes[i], 1u << 30, ~0u, ~0u};
+  return ok;
+}
+
+// ---- limits and settings
+
+FAKE int nvmlDeviceGetPowerManagementLimit(void* device, unsigned* mw) {
+  const Call call("nvmlDeviceGetPowerManagementLimit", device, true);
+  return call.failed() ? call.result : give(mw, call.board->power_limit_mw);
+}
+FAKE int nvmlDeviceGetPowerManagementDefaultLimit(void* device, unsigned* mw) {
+  const Call call("nvmlDeviceGetPowerManagementDefaultLimit", device, true);
+  return call.failed() ? call.result : give(mw, call.board->default_power_limit_mw);
+}
+FAKE int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* mw) {
+  const Call call("nvmlDeviceGetEnforcedPowerLimit", device, true);
+  return call.failed() ? call.result : give(mw, call.board->power_limit_mw);
+}
+FAKE int nvmlDeviceGetPowerManagementLimitConstraints(void* device, unsigned* low, unsigned* high) {
+  const Call call("nvmlDeviceGetPowerManagementLimitConstraints", device, true);
+  if (call.failed()) return call.result;
+  give(low, call.board->min_power_limit_mw);
+  return give(high, call.board->max_power_limit_mw);
+}
+FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
+  return set("nvmlDeviceSetPowerManagementLimit", device, mw, 0, [&](Board& b) {
+    if (mw < b.min_power_limit_mw || mw > b.max_power_limit_mw) return invalid_argument;
+    b.power_limit_mw = mw;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceGetPersistenceMode(void* device, int* mode) {
+  const Call call("nvmlDeviceGetPersistenceMode", device, true);
+  return call.failed() ? call.result : give(mode, call.board->persistence);
+}
+FAKE int nvmlDeviceSetPersistenceMode(void* device, int mode) {
+  return set("nvmlDeviceSetPersistenceMode", device, static_cast<std::uint32_t>(mode), 0, [&](Board& b) {
+    b.persistence = mode != 0;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned low, unsigned high) {
+  return set("nvmlDeviceSetGpuLockedClocks", device, low, high, [&](Board& b) {
+    if (!b.supports_locked_clocks) return not_supported;
+    if (low > high || high > b.graphics_clocks[0] || low < bottom_clock(b)) return invalid_argument;
+    // As the driver does, clocks between the listed ones are taken and rounded down.
+    auto listed = [&](unsigned mhz) {
+      while (!clock_listed(b, mhz)) --mhz;
+      return mhz;
+    };
+    b.locked = 1;
+    b.locked_min = listed(low);
+    b.locked_max = listed(high);
+    return ok;
+  });
+}
+FAKE int nvmlDeviceResetGpuLockedClocks(void* device) {
+  return set("nvmlDeviceResetGpuLockedClocks", device, 0, 0, [&](Board& b) {
+    if (!b.supports_locked_clocks) return not_supported;
+    b.locked = 0;
+    b.locked_min = b.locked_max = 0;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceSetMemoryLockedClocks(void* device, unsigned low, unsigned high) {
+  return set("nvmlDeviceSetMemoryLockedClocks", device, low, high, [&](Board& b) {
+    if (!b.supports_memory_locked_clocks) return not_supported;
+    bool listed = false;
+    for (int i = 0; i < b.memory_clock_count; ++i) listed |= b.memory_clocks[i] == high;
+    if (low > high || !listed) return invalid_argument;
+    b.memory_locked = 1;
+    b.memory_locked_min = low;
+    b.memory_locked_max = high;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceResetMemoryLockedClocks(void* device) {
+  return set("nvmlDeviceResetMemoryLockedClocks", device, 0, 0, [&](Board& b) {
+    if (!b.supports_memory_locked_clocks) return not_supported;
+    b.memory_locked = 0;
+    b.memory_locked_min = b.memory_locked_max = 0;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceSetApplicationsClocks(void* device, unsigned memory_mhz, unsigned graphics_mhz) {
+  return set("nvmlDeviceSetApplicationsClocks", device, memory_mhz, graphics_mhz, [&](Board& b) -> int {
+    if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
+    bool listed = false;
+    for (int i = 0; i < b.memory_clock_count; ++i) listed |= b.memory_clocks[i] == memory_mhz;
+    if (!listed || !clock_listed(b, graphics_mhz)) return invalid_argument;
+    b.application_clocks_set = 1;
+    b.application_memory = memory_mhz;
+    b.application_graphics = graphics_mhz;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceResetApplicationsClocks(void* device) {
+  return set("nvmlDeviceResetApplicationsClocks", device, 0, 0, [&](Board& b) -> int {
+    if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
+    b.application_clocks_set = 0;
+    b.application_memory = b.default_application_memory;
+    b.application_graphics = b.default_application_graphics;
+    return ok;
+  });
+}
+FAKE int nvmlDeviceGetApplicationsClock(void* device, int type, unsigned* mhz) {
+  const Call call("nvmlDeviceGetApplicationsClock", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
+  return give(mhz, type == 2 ? b.application_memory : b.application_graphics);
+}
+FAKE int nvmlDeviceGetDefaultApplicationsClock(void* device, int type, unsigned* mhz) {
+  const Call call("nvmlDeviceGetDefaultApplicationsClock", device, true);
+  if (call.failed()) return call.result;
+  const Board& b = *call.board;
+  if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
+  return give(mhz, type == 2 ? b.default_application_memory : b.default_application_graphics);
+}
