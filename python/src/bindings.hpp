@@ -1,0 +1,40 @@
+// What the binding files share: conversions between Python objects and ergotune's values. Python objects are only
+// touched with the GIL held; callbacks from C++ take it themselves.
+#pragma once
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/space/parameter.hpp"
+#include "ergotune/space/value.hpp"
+
+namespace ergotune::python {
+
+namespace py = pybind11;
+
+/// bool, int, float, str and NumPy's scalars of these; raises TypeError for anything else.
+Value to_value(py::handle object);
+py::object from_value(const Value& value);
+std::map<std::string, Value> to_values(const py::dict& dict);
+Constants to_constants(const py::dict& dict);
+/// {"name": value}
+py::dict named(const std::vector<Parameter>& parameters, const Configuration& configuration);
+/// From a dict with every parameter, or a sequence in their order.
+Configuration to_configuration(const std::vector<Parameter>& parameters, py::handle object);
+/// A measurement as plain Python: {"status", "message", "quantities": {name: {"value", ...}}, "metrics", ...}
+py::dict to_dict(const Measurement& measurement);
+
+/// A callback's reference to a Python object, released with the GIL held whichever thread drops it last.
+std::shared_ptr<py::object> keep(py::object object);
+
+void bind_problem(py::module_& module);
+void bind_space(py::module_& module);
+void bind_search(py::module_& module);
+void bind_store(py::module_& module);
+void bind_session(py::module_& module);
+
+}  // namespace ergotune::python

@@ -1,0 +1,16 @@
+// The extension module ergotune._core.
+#include "bindings.hpp"
+#include "ergotune/base/error.hpp"
+
+PYBIND11_MODULE(_core, module) {
+  using namespace ergotune;
+  module.doc() = "The native half of ergotune. Units are SI: s, J, W, Hz.";
+  namespace py = pybind11;
+  py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
+  py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr());
+  python::bind_problem(module);
+  python::bind_space(module);
+  python::bind_search(module);
+  python::bind_store(module);
+  python::bind_session(module);
+}

@@ -1,0 +1,234 @@
+// Problems, from files or made in Python.
+#include <cstring>
+
+#include "bindings.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/load.hpp"
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune::python {
+namespace {
+
+Expression expression(py::handle object) {
+  if (py::isinstance<py::str>(object)) return Expression::parse(object.cast<std::string>());
+  return Expression::constant(to_value(object));
+}
+
+Language language_from(const std::string& name) {
+  for (auto language :
+       {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
+    if (to_string(language) == name) return language;
+  throw UserError("unknown language \"" + name + "\"" +
+                  suggestion(name, {"cuda", "opencl", "hip", "c", "c++", "fortran"}));
+}
+
+ElementType element_type_of(const py::dtype& dtype) {
+  const auto name = dtype.attr("name").cast<std::string>();
+  if (const auto type = element_type(name)) return *type;
+  throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64");
+}
+
+Access access_from(const std::string& name) {
+  if (name == "read") return Access::read;
+  if (name == "write") return Access::write;
+  if (name == "read_write") return Access::read_write;
+  throw UserError("unknown access \"" + name + "\"" + suggestion(name, {"read", "write", "read_write"}));
+}
+
+std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array) {
+  const py::array dense = py::array::ensure(array, py::array::c_style);
+  const auto* first = static_cast<const std::uint8_t*>(dense.data());
+  return std::make_shared<const std::vector<std::uint8_t>>(first, first + dense.nbytes());
+}
+
+Argument buffer_argument(const std::string& name, const py::array& array, const std::string& access) {
+  Argument argument;
+  argument.kind = Argument::Kind::buffer;
+  argument.name = name;
+  argument.type = element_type_of(array.dtype());
+  argument.count = Expression::constant(static_cast<std::int64_t>(array.size()));
+  argument.fill.kind = Fill::Kind::data;
+  argument.fill.data = bytes_of(array);
+  argument.access = access_from(access);
+  return argument;
+}
+
+std::vector<Expression> expressions(const py::handle& list) {
+  std::vector<Expression> out;
+  if (list.is_none()) return out;
+  if (py::isinstance<py::str>(list) || !py::isinstance<py::sequence>(list)) return {expression(list)};
+  for (const auto& item : list) out.push_back(expression(item));
+  return out;
+}
+
+/// A Python callable that takes the parameters it names as a dict.
+std::function<py::object(const Scope&)> scoped_callable(const py::function& function,
+                                                        const std::vector<std::string>& names) {
+  const auto held = keep(function);
+  return [held, names](const Scope& scope) {
+    py::dict values;
+    for (const auto& name : names)
+      if (const Value* value = scope(name)) values[py::str(name)] = from_value(*value);
+    return (*held)(values);
+  };
+}
+
+std::string class_name(RestrictionClass c) {
+  return c == RestrictionClass::correctness ? "correctness"
+         : c == RestrictionClass::device_limit ? "device_limit" : "performance";
+}
+
+}  // namespace
+
+void bind_problem(py::module_& module) {
+  py::class_<Problem>(module, "Problem", "What is tuned: source, arguments, launch geometry, parameters, restrictions.")
+      .def(py::init([](const std::string& name) {
+             Problem problem;
+             problem.name = name;
+             return problem;
+           }),
+           py::arg("name"))
+      .def_readwrite("name", &Problem::name)
+      .def_readwrite("description", &Problem::description)
+      .def_property_readonly("parameter_names",
+                             [](const Problem& p) {
+                               std::vector<std::string> names;
+                               for (const auto& parameter : p.parameters) names.push_back(parameter.name);
+                               return names;
+                             })
+      .def_property_readonly("restrictions",
+                             [](const Problem& p) {
+                               py::list list;
+                               for (const auto& r : p.restrictions)
+                                 list.append(py::make_tuple(r.label(), class_name(r.restriction_class)));
+                               return list;
+                             })
+      .def_property("objective", [](const Problem& p) { return p.objective.text; },
+                    [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
+      .def("set_source",
+           [](Problem& p, const std::string& language, const std::string& text, const std::string& function,
+              const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
+             KernelSource source{language_from(language), file, text, {}};
+             for (const auto& folder : include_folders) source.include_folders.push_back(std::filesystem::absolute(folder));
+             if (!file.empty()) source.include_folders.push_back(std::filesystem::absolute(file).parent_path());
+             std::erase_if(p.kernel.sources, [&](const auto& s) { return s.language == source.language; });
+             p.kernel.sources.push_back(std::move(source));
+             p.kernel.function = Template::parse(function);
+           },
+           py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
+           py::arg("include_folders") = std::vector<std::filesystem::path>{})
+      .def("add_buffer",
+           [](Problem& p, const std::string& name, const py::array& array, const std::string& access) {
+             p.kernel.arguments.push_back(buffer_argument(name, array, access));
+           },
+           py::arg("name"), py::arg("array"), py::arg("access") = "read")
+      .def("add_scalar",
+           [](Problem& p, const std::string& name, py::handle value, const std::string& type) {
+             Argument argument;
+             argument.kind = Argument::Kind::scalar;
+             argument.name = name;
+             const auto element = element_type(type);
+             if (!element) throw UserError("unknown scalar type \"" + type + "\"");
+             argument.type = *element;
+             argument.value = expression(value);
+             p.kernel.arguments.push_back(std::move(argument));
+           },
+           py::arg("name"), py::arg("value"), py::arg("type"))
+      .def("add_local_memory",
+           [](Problem& p, const std::string& name, py::handle count, const std::string& type) {
+             Argument argument;
+             argument.kind = Argument::Kind::local_memory;
+             argument.name = name;
+             argument.type = element_type(type).value_or(ElementType::float32);
+             argument.count = expression(count);
+             p.kernel.arguments.push_back(std::move(argument));
+           },
+           py::arg("name"), py::arg("count"), py::arg("type") = "float32")
+      .def("set_launch",
+           [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
+             p.kernel.launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
+           },
+           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
+           py::arg("shared_memory_bytes") = 0)
+      .def("add_options",
+           [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
+             for (const auto& option : options) p.kernel.options[language].push_back(Template::parse(option));
+           },
+           py::arg("options"), py::arg("language") = "")
+      .def("add_parameter",
+           [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
+             Parameter parameter;
+             parameter.name = name;
+             for (const auto& value : values) parameter.values.push_back(to_value(value));
+             if (!default_value.is_none()) parameter.default_value = to_value(default_value);
+             p.parameters.push_back(std::move(parameter));
+           },
+           py::arg("name"), py::arg("values"), py::arg("default") = py::none())
+      .def("add_range",
+           [](Problem& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
+             Parameter parameter;
+             parameter.name = name;
+             parameter.range = DependentRange{expression(start), expression(stop), expression(step)};
+             p.parameters.push_back(std::move(parameter));
+           },
+           py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
+      .def("add_generator",
+           [](Problem& p, const std::string& name, const py::function& function) {
+             std::vector<std::string> earlier;
+             for (const auto& parameter : p.parameters) earlier.push_back(parameter.name);
+             Parameter parameter;
+             parameter.name = name;
+             parameter.generator = [call = scoped_callable(function, earlier)](const Scope& scope) {
+               py::gil_scoped_acquire gil;
+               std::vector<Value> values;
+               for (const auto& value : call(scope)) values.push_back(to_value(value));
+               return values;
+             };
+             p.parameters.push_back(std::move(parameter));
+           },
+           py::arg("name"), py::arg("function"))
+      .def("restrict",
+           [](Problem& p, py::object condition, const std::string& name, const std::string& kind) {
+             Restriction restriction;
+             restriction.name = name;
+             if (kind == "device_limit") restriction.restriction_class = RestrictionClass::device_limit;
+             else if (kind == "performance") restriction.restriction_class = RestrictionClass::performance;
+             else if (kind != "correctness")
+               throw UserError("unknown restriction class \"" + kind + "\"" +
+                               suggestion(kind, {"correctness", "device_limit", "performance"}));
+             if (py::isinstance<py::str>(condition)) {
+               restriction.expression = Expression::parse(condition.cast<std::string>());
+             } else {
+               std::vector<std::string> names;
+               for (const auto& parameter : p.parameters) names.push_back(parameter.name);
+               restriction.function_names = names;
+               if (restriction.name.empty()) restriction.name = py::str(condition.attr("__name__"));
+               restriction.function = [call = scoped_callable(condition.cast<py::function>(), names)](const Scope& scope) {
+                 py::gil_scoped_acquire gil;
+                 return py::bool_(call(scope)).cast<bool>();
+               };
+             }
+             p.restrictions.push_back(std::move(restriction));
+           },
+           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness")
+      .def("add_metric",
+           [](Problem& p, const std::string& name, const std::string& text, const std::string& unit) {
+             p.metrics.push_back({name, Expression::parse(text), unit});
+           },
+           py::arg("name"), py::arg("expression"), py::arg("unit") = "")
+      .def("set_constants", [](Problem& p, const py::dict& constants) { p.constants = to_constants(constants); })
+      .def("set_verification",
+           [](Problem& p, const std::string& kind, double absolute, double relative) {
+             p.verification.kind = kind == "none" ? Verification::Kind::none : Verification::Kind::first_correct;
+             p.verification.absolute_tolerance = absolute;
+             p.verification.relative_tolerance = relative;
+           },
+           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4)
+      .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
+      .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
+  module.def("load_problem", &load_problem, py::arg("file"),
+             "Reads a problem file: TOML, T1 JSON or plain JSON. Raises UserError with the place of a mistake.");
+  module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
+}
+
+}  // namespace ergotune::python

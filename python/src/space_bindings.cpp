@@ -1,0 +1,109 @@
+// Search spaces as sequences of configurations.
+#include "bindings.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/problem.hpp"
+#include "ergotune/space/search_space.hpp"
+
+namespace ergotune::python {
+namespace {
+
+Neighbourhood neighbourhood_from(const std::string& name) {
+  if (name == "hamming") return Neighbourhood::hamming;
+  if (name == "adjacent") return Neighbourhood::adjacent;
+  if (name == "strictly_adjacent") return Neighbourhood::strictly_adjacent;
+  throw UserError("unknown neighbourhood \"" + name + "\"" +
+                  suggestion(name, {"hamming", "adjacent", "strictly_adjacent"}));
+}
+
+std::uint64_t checked(const SearchSpace& space, std::int64_t index) {
+  const auto size = static_cast<std::int64_t>(space.size());
+  if (index < 0) index += size;
+  if (index < 0 || index >= size) throw py::index_error("the space has " + std::to_string(size) + " configurations");
+  return static_cast<std::uint64_t>(index);
+}
+
+}  // namespace
+
+void bind_space(py::module_& module) {
+  py::class_<SearchSpace, std::shared_ptr<SearchSpace>>(
+      module, "SearchSpace", "All configurations that meet the restrictions, numbered in lexicographic order.")
+      .def(py::init([](const Problem& problem, const py::dict& constants, std::uint64_t materialise_limit) {
+             auto all = problem.constants;
+             for (const auto& [name, value] : to_constants(constants)) all[name] = value;
+             SpaceOptions options;
+             options.materialise_limit = materialise_limit;
+             // a callable restriction takes the GIL itself; several building threads would only wait for it
+             for (const auto& r : problem.restrictions)
+               if (r.function) options.threads = 1;
+             py::gil_scoped_release released;
+             return std::make_shared<SearchSpace>(problem.build_space(all, options));
+           }),
+           py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 4'000'000)
+      .def("__len__", &SearchSpace::size)
+      .def("__getitem__",
+           [](const SearchSpace& s, std::int64_t index) {
+             return named(s.parameters(), s.configuration(checked(s, index)));
+           })
+      .def("__contains__",
+           [](const SearchSpace& s, py::handle configuration) {
+             return s.index_of(to_configuration(s.parameters(), configuration)).has_value();
+           })
+      .def("index_of",
+           [](const SearchSpace& s, py::handle configuration) {
+             return s.index_of(to_configuration(s.parameters(), configuration));
+           },
+           py::arg("configuration"), "The configuration's index, or None when it is not in the space.")
+      .def_property_readonly("parameter_names",
+                             [](const SearchSpace& s) {
+                               std::vector<std::string> names;
+                               for (const auto& p : s.parameters()) names.push_back(p.name);
+                               return names;
+                             })
+      .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
+      .def_property_readonly("materialised", &SearchSpace::materialised)
+      .def_property_readonly("memory_bytes", &SearchSpace::memory_bytes)
+      .def_property_readonly("build_seconds", &SearchSpace::build_seconds)
+      .def("values",
+           [](const SearchSpace& s, const std::string& name) {
+             const auto index = s.parameter_index(name);
+             if (!index) throw UserError("no parameter \"" + name + "\"");
+             py::list values;
+             for (const auto& v : s.parameters()[*index].values) values.append(from_value(v));
+             return values;
+           },
+           py::arg("name"), "Every value a parameter takes.")
+      .def("sample",
+           [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
+             Random random(seed);
+             return s.sample_distinct(count, random);
+           },
+           py::arg("count"), py::arg("seed") = 1, "Indices of different configurations, uniformly random.")
+      .def("latin_hypercube",
+           [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
+             Random random(seed);
+             return s.latin_hypercube(count, random);
+           },
+           py::arg("count"), py::arg("seed") = 1)
+      .def("neighbours",
+           [](const SearchSpace& s, std::int64_t index, const std::string& kind) {
+             std::vector<ConfigurationIndex> out;
+             s.neighbours(checked(s, index), neighbourhood_from(kind), out);
+             return out;
+           },
+           py::arg("index"), py::arg("kind") = "hamming")
+      .def("why_empty", &SearchSpace::why_empty)
+      .def("explain", [](const SearchSpace& s) {
+        py::list effects;
+        for (const auto& e : s.explain()) {
+          py::dict row;
+          row["label"] = e.label;
+          row["removed_alone"] = e.removed_alone;
+          row["removed_only_by_it"] = e.removed_only_by_it;
+          row["redundant"] = e.redundant;
+          effects.append(row);
+        }
+        return effects;
+      });
+}
+
+}  // namespace ergotune::python

@@ -1,0 +1,71 @@
+// Recorded results as NumPy columns.
+#include "bindings.hpp"
+#include "ergotune/report/report.hpp"
+#include "ergotune/store/recording.hpp"
+
+namespace ergotune::python {
+namespace {
+
+template <class T>
+py::array to_array(const std::vector<T>& values) {
+  return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+}  // namespace
+
+void bind_store(py::module_& module) {
+  py::class_<Recording>(module, "Recording", "Recorded results: a stored session, Kernel Tuner cache, T4 or CSV file.")
+      .def_readonly("name", &Recording::name)
+      .def_readonly("device", &Recording::device)
+      .def_readonly("objective", &Recording::objective)
+      .def_readonly("warnings", &Recording::warnings)
+      .def("__len__", &Recording::size)
+      .def_property_readonly("parameter_names",
+                             [](const Recording& r) {
+                               std::vector<std::string> names;
+                               for (const auto& p : r.parameters) names.push_back(p.name);
+                               return names;
+                             })
+      .def("configuration", [](const Recording& r, std::size_t row) {
+        if (row >= r.size()) throw py::index_error();
+        return named(r.parameters, r.configuration(row));
+      })
+      .def("measurement", [](const Recording& r, std::size_t row) {
+        if (row >= r.size()) throw py::index_error();
+        return to_dict(r.measurement(row));
+      })
+      .def_property_readonly("statuses",
+                             [](const Recording& r) {
+                               py::list list;
+                               for (auto status : r.statuses) list.append(to_string(status));
+                               return list;
+                             })
+      .def_property_readonly("columns",
+                             [](const Recording& r) {
+                               py::dict columns;
+                               for (const auto& c : r.columns) columns[py::str(c.name)] = to_array(c.value);
+                               return columns;
+                             })
+      .def("standard_errors",
+           [](const Recording& r, const std::string& name) -> py::object {
+             const auto* column = r.column(name);
+             if (!column || column->standard_error.empty()) return py::none();
+             return to_array(column->standard_error);
+           })
+      .def("parameter_column", [](const Recording& r, std::size_t parameter) {
+        py::list list;
+        for (std::size_t row = 0; row < r.size(); ++row)
+          list.append(from_value(r.parameters.at(parameter).values[r.position(row)[parameter]]));
+        return list;
+      });
+  module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
+             py::call_guard<py::gil_scoped_release>());
+  module.def("write_report",
+             [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {
+               py::gil_scoped_release released;
+               write_report(source, session, output);
+             },
+             py::arg("source"), py::arg("output") = "report.html", py::arg("session") = 0);
+}
+
+}  // namespace ergotune::python

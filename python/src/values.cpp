@@ -1,0 +1,94 @@
+#include "bindings.hpp"
+#include "ergotune/base/error.hpp"
+
+namespace ergotune::python {
+
+Value to_value(py::handle object) {
+  if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
+  if (py::isinstance<py::str>(object)) return object.cast<std::string>();
+  if (py::isinstance<py::int_>(object)) return static_cast<std::int64_t>(object.cast<long long>());
+  if (py::isinstance<py::float_>(object)) return object.cast<double>();
+  if (py::hasattr(object, "item") && !py::isinstance<py::dict>(object)) return to_value(object.attr("item")());
+  throw py::type_error("a parameter value must be a bool, int, float or str, not " +
+                       py::str(py::type::of(object)).cast<std::string>());
+}
+
+py::object from_value(const Value& value) {
+  if (value.is_bool()) return py::bool_(value.truthy());
+  if (value.is_integer()) return py::int_(value.as_integer());
+  if (value.is_real()) return py::float_(value.as_real());
+  return py::str(value.as_string());
+}
+
+std::map<std::string, Value> to_values(const py::dict& dict) {
+  std::map<std::string, Value> values;
+  for (const auto& [key, value] : dict) values[py::str(key).cast<std::string>()] = to_value(value);
+  return values;
+}
+
+Constants to_constants(const py::dict& dict) {
+  Constants constants;
+  for (const auto& [name, value] : to_values(dict)) constants[name] = value;
+  return constants;
+}
+
+py::dict named(const std::vector<Parameter>& parameters, const Configuration& configuration) {
+  py::dict dict;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    dict[py::str(parameters[i].name)] = from_value(configuration.at(i));
+  return dict;
+}
+
+Configuration to_configuration(const std::vector<Parameter>& parameters, py::handle object) {
+  Configuration configuration;
+  if (py::isinstance<py::dict>(object)) {
+    const auto dict = object.cast<py::dict>();
+    for (const auto& parameter : parameters) {
+      if (!dict.contains(parameter.name.c_str()))
+        throw UserError("the configuration has no value for parameter \"" + parameter.name + "\"");
+      configuration.push_back(to_value(dict[parameter.name.c_str()]));
+    }
+    return configuration;
+  }
+  for (const auto& item : object) configuration.push_back(to_value(item));
+  if (configuration.size() != parameters.size())
+    throw UserError("a configuration needs " + std::to_string(parameters.size()) + " values, one per parameter, not " +
+                    std::to_string(configuration.size()));
+  return configuration;
+}
+
+py::dict to_dict(const Measurement& m) {
+  py::dict quantities, metrics, out;
+  for (const auto& [name, q] : m.quantities) {
+    py::dict quantity;
+    quantity["value"] = q.value;
+    quantity["standard_error"] = q.standard_error;
+    quantity["n"] = q.n;
+    quantity["method"] = q.method;
+    quantity["sensor"] = q.sensor.empty() ? py::object(py::none()) : py::str(q.sensor);
+    quantity["provenance"] = to_string(q.provenance);
+    quantities[py::str(name)] = quantity;
+  }
+  for (const auto& [name, value] : m.metrics) metrics[py::str(name)] = value;
+  out["status"] = to_string(m.status);
+  out["message"] = m.message;
+  out["quantities"] = quantities;
+  out["metrics"] = metrics;
+  out["warnings"] = m.warnings;
+  out["times"] = m.times;
+  out["compile_seconds"] = m.compile_seconds;
+  out["verify_seconds"] = m.verify_seconds;
+  out["measure_seconds"] = m.measure_seconds;
+  out["tuner_seconds"] = m.tuner_seconds;
+  out["finished_at"] = m.finished_at;
+  return out;
+}
+
+std::shared_ptr<py::object> keep(py::object object) {
+  return {new py::object(std::move(object)), [](py::object* held) {
+            py::gil_scoped_acquire gil;
+            delete held;
+          }};
+}
+
+}  // namespace ergotune::python
