@@ -1,0 +1,118 @@
+#include "ergotune/evaluate/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <unordered_map>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/hash.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Positions of a recorded row as one key.
+std::string key_of(std::span<const std::uint32_t> positions) {
+  return {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(std::uint32_t)};
+}
+
+class Replay : public Evaluator {
+ public:
+  Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space)
+      : recording_(std::move(recording)) {
+    match_parameters(space);
+    rows_.reserve(recording_->size());
+    for (std::size_t row = 0; row < recording_->size(); ++row) rows_[key_of(recording_->position(row))] = row;
+  }
+
+  std::string description() const override {
+    return fmt::format("replay of {} ({})",
+                       recording_->file.empty() ? recording_->name : recording_->file.string(),
+                       recording_->device.empty() ? "device unknown" : recording_->device);
+  }
+  Provenance provenance() const override { return Provenance::replayed; }
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = std::move(queue_.front());
+    queue_.pop_front();
+    EvaluationResult result{request.id, request.index, {}};
+    if (const auto row = find(request.configuration)) {
+      result.measurement = recording_->measurement(*row);
+    } else {
+      result.measurement.status = Status::unsupported;
+      result.measurement.message = "this configuration was not recorded";
+    }
+    result.measurement.finished_at = wall_seconds();
+    return result;
+  }
+
+ private:
+  // Where a parameter of the space stands in the recording, and where each of its values does.
+  struct Match {
+    std::size_t position = 0;
+    std::vector<std::pair<Value, std::uint32_t>> values;
+  };
+  static constexpr std::size_t kAbsent = ~std::size_t{0};
+
+  void match_parameters(const SearchSpace& space) {
+    std::vector<bool> met(recording_->parameters.size(), false);
+    std::vector<std::string> names;
+    for (const auto& parameter : recording_->parameters) names.push_back(parameter.name);
+    for (const auto& parameter : space.parameters()) {
+      Match match{kAbsent, {}};
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i] != parameter.name) continue;
+        match.position = i;
+        met[i] = true;
+        const auto& values = recording_->parameters[i].values;
+        for (std::uint32_t v = 0; v < values.size(); ++v) match.values.emplace_back(values[v], v);
+      }
+      if (match.position == kAbsent && parameter.values.size() > 1)
+        throw UserError(fmt::format("{} has no parameter \"{}\"{}: it cannot be replayed for this problem",
+                                    description(), parameter.name, suggestion(parameter.name, names)));
+      matches_.push_back(std::move(match));
+    }
+    for (std::size_t i = 0; i < met.size(); ++i)
+      if (!met[i] && recording_->parameters[i].values.size() > 1)
+        throw UserError(
+            fmt::format("{} varies \"{}\", which this problem does not have", description(), names[i]));
+  }
+
+  std::optional<std::size_t> find(const Configuration& configuration) const {
+    std::vector<std::uint32_t> positions(recording_->parameters.size(), 0);
+    for (std::size_t i = 0; i < matches_.size() && i < configuration.size(); ++i) {
+      if (matches_[i].position == kAbsent) continue;
+      bool found = false;
+      for (const auto& [value, position] : matches_[i].values) {
+        if (!(value == configuration[i])) continue;
+        positions[matches_[i].position] = position;
+        found = true;
+        break;
+      }
+      if (!found) return std::nullopt;
+    }
+    const auto it = rows_.find(key_of(positions));
+    return it == rows_.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  std::shared_ptr<const Recording> recording_;
+  std::vector<Match> matches_;
+  std::unordered_map<std::string, std::size_t> rows_;
+  std::deque<EvaluationRequest> queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
+  return std::make_unique<Replay>(std::move(recording), space);
+}
+
+std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space) {
+  return make_replay(std::make_shared<const Recording>(load_recording(file)), space);
+}
+
+}  // namespace ergotune
