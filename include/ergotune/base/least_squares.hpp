@@ -1,0 +1,51 @@
+// Bounded non-linear least squares: Levenberg-Marquardt (Eigen's) on transformed parameters, from several
+// starts.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ergotune {
+
+/// A free parameter of a fit, kept inside [low, high] by a change of variable (sine for two bounds, a
+/// hyperbola for one, as MINUIT does), so that the solver itself knows no bounds.
+struct FitParameter {
+  std::string name;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+struct LeastSquaresProblem {
+  std::vector<FitParameter> parameters;
+  /// Number of residuals.
+  std::size_t residual_count = 0;
+  /// Fills the residuals, each already divided by its error, for parameters inside their bounds.
+  std::function<void(std::span<const double> parameters, std::span<double> residuals)> residuals;
+  /// Points to start from; the best end is kept. Moved into the bounds where they lie outside.
+  std::vector<std::vector<double>> starts;
+};
+
+struct LeastSquaresFit {
+  /// False when no start led to finite residuals; then nothing else is meant.
+  bool ok = false;
+  std::vector<double> parameters;
+  /// Sum of squared residuals.
+  double cost = 0;
+  /// Jacobian of the residuals by the parameters (not the transformed ones), row by row.
+  std::vector<double> jacobian;
+  /// Inverse of J^T J, row by row; multiply by cost/(residuals - parameters) where the errors were only
+  /// relative. Rows and columns of parameters at a bound or without any effect are 0.
+  std::vector<double> covariance;
+  std::vector<bool> at_bound;
+  double covariance_at(std::size_t i, std::size_t j) const { return covariance[i * parameters.size() + j]; }
+};
+
+/// Never throws on noisy or degenerate data. `with_covariance` false saves the Jacobian where only the cost
+/// counts.
+LeastSquaresFit least_squares(const LeastSquaresProblem& problem, bool with_covariance = true);
+
+}  // namespace ergotune
