@@ -1,0 +1,124 @@
+#include "measure/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "measure/arguments.hpp"
+
+namespace ergotune {
+namespace {
+
+struct Tolerance {
+  double absolute, relative, floor;
+};
+
+template <class T>
+T element(std::span<const std::byte> data, std::size_t i) {
+  T value;
+  std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// One block of elements without branches, so that the compiler makes vector code of it. Returns how many
+/// differ.
+template <class T, class Load>
+std::size_t compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected,
+                          std::size_t from, std::size_t to, const Tolerance& tolerance, double& error,
+                          Load load) {
+  std::size_t different = 0;
+  double worst = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
+    const double distance = std::abs(a - e), size = std::abs(e);
+    // Equal infinities give distance NaN, as do two NaNs: both count as equal; written so that NaN fails the
+    // test.
+    const bool same = a == e || (a != a && e != e);
+    different +=
+        static_cast<std::size_t>(!(same || distance <= tolerance.absolute + tolerance.relative * size));
+    const double relative = same ? 0.0 : distance / std::max(size, tolerance.floor);
+    worst = relative > worst ? relative : worst;
+  }
+  error = std::max(error, worst);
+  return different;
+}
+
+template <class T, class Load>
+Comparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
+                            const Tolerance& tolerance, Load load) {
+  Comparison result;
+  const std::size_t count = expected.size() / sizeof(T);
+  constexpr std::size_t kBlock = 4096;
+  for (std::size_t from = 0; from < count; from += kBlock) {
+    const std::size_t to = std::min(count, from + kBlock);
+    const std::size_t different = compare_block<T>(actual, expected, from, to, tolerance, result.error, load);
+    if (different > 0 && result.different == 0) {
+      for (std::size_t i = from; i < to; ++i) {
+        double ignored = 0;
+        if (compare_block<T>(actual, expected, i, i + 1, tolerance, ignored, load) > 0) {
+          result.first_different = i;
+          break;
+        }
+      }
+    }
+    result.different += different;
+  }
+  result.equal = result.different == 0;
+  if (!result.equal) {
+    const std::size_t i = result.first_different;
+    const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
+    if (!std::isfinite(a) || !std::isfinite(e)) result.error = std::numeric_limits<double>::infinity();
+    result.message = fmt::format("{} of {} elements differ, the first at {}: {:.9g} instead of {:.9g}",
+                                 result.different, count, i, a, e);
+  }
+  return result;
+}
+
+}  // namespace
+
+Comparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                   double absolute_tolerance, double relative_tolerance) {
+  if (actual.size() != expected.size()) {
+    Comparison result;
+    result.equal = false;
+    result.error = std::numeric_limits<double>::infinity();
+    result.message = fmt::format("{} bytes instead of {}", actual.size(), expected.size());
+    return result;
+  }
+  const double floor = relative_tolerance > 0 && absolute_tolerance > 0
+                           ? absolute_tolerance / relative_tolerance
+                           : std::numeric_limits<double>::min();
+  const Tolerance tolerance{absolute_tolerance, relative_tolerance, floor};
+  const auto plain = [](auto x) { return static_cast<double>(x); };
+  switch (type) {
+    case ElementType::int8:
+      return compare_elements<std::int8_t>(actual, expected, tolerance, plain);
+    case ElementType::uint8:
+      return compare_elements<std::uint8_t>(actual, expected, tolerance, plain);
+    case ElementType::int16:
+      return compare_elements<std::int16_t>(actual, expected, tolerance, plain);
+    case ElementType::uint16:
+      return compare_elements<std::uint16_t>(actual, expected, tolerance, plain);
+    case ElementType::int32:
+      return compare_elements<std::int32_t>(actual, expected, tolerance, plain);
+    case ElementType::uint32:
+      return compare_elements<std::uint32_t>(actual, expected, tolerance, plain);
+    case ElementType::int64:
+      return compare_elements<std::int64_t>(actual, expected, tolerance, plain);
+    case ElementType::uint64:
+      return compare_elements<std::uint64_t>(actual, expected, tolerance, plain);
+    case ElementType::float16:
+      return compare_elements<std::uint16_t>(actual, expected, tolerance, half_to_double);
+    case ElementType::float32:
+      return compare_elements<float>(actual, expected, tolerance, plain);
+    case ElementType::float64:
+      return compare_elements<double>(actual, expected, tolerance, plain);
+  }
+  return compare_elements<float>(actual, expected, tolerance, plain);
+}
+
+}  // namespace ergotune

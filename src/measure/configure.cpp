@@ -1,0 +1,156 @@
+#include "measure/configure.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ergotune/base/error.hpp"
+
+namespace ergotune {
+namespace {
+
+std::vector<Language> languages_of(const std::string& backend) {
+  if (backend == "cuda") return {Language::cuda};
+  if (backend == "opencl") return {Language::opencl};
+  if (backend == "hip") return {Language::hip};
+  return {Language::c, Language::cpp, Language::fortran};
+}
+
+const KernelSource* find_source(const Kernel& kernel, const std::string& backend) {
+  for (const Language language : languages_of(backend)) {
+    if (const KernelSource* source = kernel.source_for(language)) return source;
+  }
+  return nullptr;
+}
+
+std::string macro_text(const Value& value) {
+  if (value.is_bool()) return value.truthy() ? "1" : "0";
+  return value.to_string();
+}
+
+std::uint32_t extent(const Expression& expression, const Scope& scope, const char* what) {
+  const Value value = expression.evaluate(scope);
+  std::int64_t size = 0;
+  if (value.is_real()) {
+    // "n / block_size_x" is a real in Python's arithmetic, even where it divides exactly.
+    const double real = value.as_real();
+    if (!(real >= 0) || real > 4294967295.0)
+      size = -1;
+    else
+      size = static_cast<std::int64_t>(real + (1 - 1e-9));  // a part of a block needs a whole one
+  } else {
+    size = value.as_integer();
+  }
+  if (size < 1 || size > std::numeric_limits<std::uint32_t>::max()) {
+    throw UserError(fmt::format("the {} size {} is {}; it must be between 1 and 4294967295", what,
+                                expression.text(), value.to_string()),
+                    expression.place());
+  }
+  return static_cast<std::uint32_t>(size);
+}
+
+}  // namespace
+
+const KernelSource& source_for_device(const Kernel& kernel, const std::string& backend) {
+  if (const KernelSource* source = find_source(kernel, backend)) return *source;
+  std::vector<std::string> have, wanted;
+  for (const KernelSource& source : kernel.sources) have.push_back(to_string(source.language));
+  for (const Language language : languages_of(backend)) wanted.push_back(to_string(language));
+  throw UserError(fmt::format("the problem has no source in {} for a device of kind {}; it has: {}",
+                              fmt::join(wanted, " or "), backend,
+                              have.empty() ? "none" : fmt::format("{}", fmt::join(have, ", "))));
+}
+
+bool has_source_for(const Kernel& kernel, const std::string& backend) {
+  return find_source(kernel, backend) != nullptr;
+}
+
+const Value* ConfigurationScope::find(std::string_view name) const {
+  const std::size_t count = std::min(parameters_->size(), values_->size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((*parameters_)[i].name == name) return &(*values_)[i];
+  }
+  const auto constant = constants_->find(name);
+  return constant != constants_->end() ? &constant->second : nullptr;
+}
+
+CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const DeviceInfo& device,
+                            const Constants& constants, const Configuration& configuration) {
+  const KernelSource& source = source_for_device(kernel, device.backend);
+  const ConfigurationScope names(problem.parameters, configuration, constants);
+  const Scope scope = names.scope();
+  CompileJob job;
+  job.language = source.language;
+  job.source = source.text;
+  job.source_name = source.file.empty() ? "kernel" : source.file.filename().string();
+  if (!source.file.empty()) job.include_folders.push_back(source.file.parent_path().string());
+  for (const auto& folder : source.include_folders) {
+    if (std::find(job.include_folders.begin(), job.include_folders.end(), folder.string()) ==
+        job.include_folders.end()) {
+      job.include_folders.push_back(folder.string());
+    }
+  }
+  const auto is_parameter = [&](const std::string& name) {
+    return std::any_of(problem.parameters.begin(), problem.parameters.end(),
+                       [&](const Parameter& p) { return p.name == name; });
+  };
+  for (std::size_t i = 0; i < std::min(problem.parameters.size(), configuration.size()); ++i) {
+    if (problem.parameters[i].kind != ParameterKind::code) continue;
+    job.defines.emplace_back(problem.parameters[i].name, macro_text(configuration[i]));
+  }
+  for (const auto& [name, value] : constants) {
+    if (name.find('.') != std::string::npos || is_parameter(name)) continue;
+    job.defines.emplace_back(name, macro_text(value));
+  }
+  for (const std::string& group : {std::string(), to_string(source.language)}) {
+    const auto options = kernel.options.find(group);
+    if (options == kernel.options.end()) continue;
+    for (const Template& option : options->second) {
+      std::string text = option.render(scope);
+      if (!text.empty()) job.options.push_back(std::move(text));
+    }
+  }
+  job.function = kernel.function.render(scope);
+  job.arguments = signature_of(kernel.arguments.empty() ? problem.kernel.arguments : kernel.arguments);
+  return job;
+}
+
+LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {
+  LaunchGeometry geometry;
+  for (std::size_t d = 0; d < std::min<std::size_t>(3, launch.block.size()); ++d) {
+    geometry.block[d] = extent(launch.block[d], scope, "block");
+  }
+  for (std::size_t d = 0; d < std::min<std::size_t>(3, launch.grid.size()); ++d) {
+    geometry.grid[d] = extent(launch.grid[d], scope, "grid");
+  }
+  if (launch.grid.empty()) {
+    for (std::size_t d = 0; d < std::min<std::size_t>(3, launch.global.size()); ++d) {
+      const std::uint64_t global = extent(launch.global[d], scope, "global");
+      geometry.grid[d] = static_cast<std::uint32_t>((global + geometry.block[d] - 1) / geometry.block[d]);
+    }
+  }
+  const std::int64_t shared = static_cast<std::int64_t>(launch.shared_memory_bytes.evaluate_real(scope));
+  if (shared < 0 || shared > std::numeric_limits<std::uint32_t>::max()) {
+    throw UserError(
+        fmt::format("the dynamic shared memory {} is {} bytes", launch.shared_memory_bytes.text(), shared),
+        launch.shared_memory_bytes.place());
+  }
+  geometry.shared_memory_bytes = static_cast<std::uint32_t>(shared);
+  return geometry;
+}
+
+Configuration default_values(const Problem& problem) {
+  Configuration values;
+  for (const Parameter& parameter : problem.parameters) {
+    if (parameter.default_value) {
+      values.push_back(*parameter.default_value);
+    } else {
+      values.push_back(parameter.values.empty() ? Value(1) : parameter.values.front());
+    }
+  }
+  return values;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,146 @@
+#include "measure/reference.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/hash.hpp"
+#include "measure/configure.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr char kMagic[8] = {'E', 'R', 'G', 'O', 'R', 'E', 'F', '1'};
+
+ExpectedOutputs outputs_from_files(const Problem& problem, const KernelBuffers& buffers) {
+  ExpectedOutputs outputs;
+  for (const auto& [name, file] : problem.verification.files) {
+    std::optional<std::size_t> position;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < problem.kernel.arguments.size(); ++i) {
+      names.push_back(problem.kernel.arguments[i].name);
+      if (problem.kernel.arguments[i].name == name) position = i;
+    }
+    if (!position)
+      throw UserError(
+          fmt::format("verification file for unknown argument \"{}\"{}", name, suggestion(name, names)));
+    std::ifstream in(file, std::ios::binary);
+    if (!in)
+      throw UserError(fmt::format("cannot read {}, the expected contents of \"{}\"", file.string(), name));
+    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (text.size() != buffers.bytes(*position)) {
+      throw UserError(fmt::format("{} has {} bytes, but argument \"{}\" has {}", file.string(), text.size(),
+                                  name, buffers.bytes(*position)));
+    }
+    auto& contents = outputs[*position];
+    contents.resize(text.size());
+    std::memcpy(contents.data(), text.data(), text.size());
+  }
+  return outputs;
+}
+
+ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device) {
+  const std::vector<Argument>& arguments =
+      reference.arguments.empty() ? problem.kernel.arguments : reference.arguments;
+  const Constants constants = problem.constants_for(device.info().name, device.info().properties);
+  const Configuration values = default_values(problem);
+  const ConfigurationScope names(problem.parameters, values, constants);
+  const Scope scope = names.scope();
+  KernelBuffers buffers(device, arguments, constants);
+  const Binary binary =
+      device.make_compiler()->compile(make_compile_job(problem, reference, device.info(), constants, values));
+  const std::unique_ptr<LoadedKernel> kernel = device.load(binary);
+  kernel->bind(make_geometry(reference.launch, scope), buffers.arguments(scope));
+  device.launch(*kernel);
+  device.synchronise();
+  ExpectedOutputs outputs;
+  for (const std::size_t i : buffers.outputs()) {
+    // A reference with its own argument list meets the problem's arguments by name.
+    for (std::size_t k = 0; k < problem.kernel.arguments.size(); ++k) {
+      if (problem.kernel.arguments[k].name == arguments[i].name) outputs[k] = buffers.read(i);
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device,
+                                                const KernelBuffers& buffers) {
+  using Kind = Verification::Kind;
+  const Verification& verification = problem.verification;
+  if (verification.kind == Kind::files) return outputs_from_files(problem, buffers);
+  if (verification.kind != Kind::kernel && verification.kind != Kind::host_function) return std::nullopt;
+  if (!verification.reference) throw UserError("verification asks for a reference, but the problem has none");
+  const Kernel& reference = *verification.reference;
+  try {
+    if (verification.kind == Kind::kernel && has_source_for(reference, device.info().backend)) {
+      return run_reference(problem, reference, device);
+    }
+    const std::unique_ptr<Device> host = open_device("host");
+    return run_reference(problem, reference, *host);
+  } catch (const DeviceError& error) {
+    throw UserError(
+        fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
+  }
+}
+
+void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file) {
+  const std::filesystem::path fresh = file.string() + fmt::format(".{}", ::getpid());
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+  const auto put = [&](std::uint64_t value) {
+    out.write(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  out.write(kMagic, sizeof kMagic);
+  put(outputs.size());
+  for (const auto& [position, contents] : outputs) {
+    const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
+    put(position);
+    put(contents.size());
+    put(hash64(bytes));
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  out.close();
+  if (out) {
+    std::filesystem::rename(fresh, file, ignored);
+  } else {
+    std::filesystem::remove(fresh, ignored);
+  }
+}
+
+std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file) {
+  std::error_code failed;
+  const std::uint64_t size = std::filesystem::file_size(file, failed);
+  if (failed) return std::nullopt;
+  std::ifstream in(file, std::ios::binary);
+  char magic[sizeof kMagic] = {};
+  in.read(magic, sizeof magic);
+  if (!in || std::memcmp(magic, kMagic, sizeof magic) != 0) return std::nullopt;
+  const auto get = [&] {
+    std::uint64_t value = 0;
+    in.read(reinterpret_cast<char*>(&value), sizeof value);
+    return value;
+  };
+  ExpectedOutputs outputs;
+  const std::uint64_t count = get();
+  for (std::uint64_t i = 0; in && i < count; ++i) {
+    const std::uint64_t position = get(), bytes = get(), hash = get();
+    if (!in || bytes > size) return std::nullopt;
+    auto& contents = outputs[position];
+    contents.resize(bytes);
+    in.read(reinterpret_cast<char*>(contents.data()), static_cast<std::streamsize>(bytes));
+    if (!in || hash64({reinterpret_cast<const char*>(contents.data()), contents.size()}) != hash)
+      return std::nullopt;
+  }
+  if (!in) return std::nullopt;
+  return outputs;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,66 @@
+// Timed launches of one loaded kernel.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/measure/runner.hpp"
+#include "measure/estimate.hpp"
+
+namespace ergotune {
+
+/// Markers are made once and used again.
+class MarkerPool {
+ public:
+  explicit MarkerPool(Device& device) : device_(device) {}
+  Marker& operator[](std::size_t i);
+
+ private:
+  Device& device_;
+  std::vector<std::unique_ptr<Marker>> markers_;
+};
+
+struct TimingResult {
+  std::vector<double> samples;  ///< s per launch
+  TimeEstimate estimate;
+  std::size_t launches_per_sample = 1;
+  bool converged = false;
+  /// Racing: stopped because its interval lies above give_up_above.
+  bool gave_up = false;
+};
+
+/// What a repetition is wrapped in where observers watch: before and after its launches are queued, after
+/// they ended.
+struct RepetitionHooks {
+  std::function<void()> before_start, after_start, after_finish;
+};
+
+class Timer {
+ public:
+  Timer(Device& device, const MeasureOptions& options)
+      : device_(device), options_(options), markers_(device) {}
+
+  /// Device seconds of one launch, waiting for it.
+  double once(LoadedKernel& kernel);
+  /// Samples until the interval is narrow enough, the caps are reached, or it cannot win any more. `expected`
+  /// is what a launch takes as far as known. `between` is called (with the queue empty) before each round of
+  /// samples.
+  TimingResult measure(LoadedKernel& kernel, double expected, double give_up_above,
+                       const std::function<void()>& between, const RepetitionHooks* hooks);
+
+ private:
+  void round(LoadedKernel& kernel, std::size_t samples, std::size_t launches, std::vector<double>& out);
+  void observed(LoadedKernel& kernel, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
+                std::vector<double>& out);
+  void flush();
+
+  Device& device_;
+  const MeasureOptions& options_;
+  MarkerPool markers_;
+  std::unique_ptr<Buffer> flush_;
+  unsigned char flush_byte_ = 0;
+};
+
+}  // namespace ergotune
