@@ -1,0 +1,34 @@
+"""Plots with matplotlib, imported only when asked for."""
+
+import numpy as np
+
+_UNITS = {"time": "s", "energy": "J", "power": "W", "core_clock": "Hz", "temperature": "°C"}
+
+
+def _label(name):
+    return f"{name} ({_UNITS[name]})" if name in _UNITS else name
+
+
+def plot_result(result, x=None, y=None, ax=None):
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        _, ax = plt.subplots()
+    table = result.to_numpy()
+    names = table.dtype.names
+    if x is None and y is None and "energy" in names and "time" in names:
+        x, y = "time", "energy"
+    if x is None:
+        y = y or (result.objective if result.objective in names else "time")
+        values = table[y]
+        order = np.arange(1, len(values) + 1)
+        ax.plot(order, values, ".", alpha=0.5)
+        running = np.fmax.accumulate if result.direction == "max" else np.fmin.accumulate
+        ax.step(order, running(values), where="post")
+        ax.set_xlabel("configurations")
+    else:
+        ax.plot(table[x], table[y or "time"], ".", alpha=0.6)
+        ax.set_xlabel(_label(x))
+    ax.set_ylabel(_label(y or "time"))
+    ax.set_title(f"{result.problem} on {result.device}")
+    return ax
