@@ -93,6 +93,8 @@ class Buffer {
  public:
   virtual ~Buffer() = default;
   virtual std::size_t bytes() const = 0;
+  /// The driver's own handle (CUdeviceptr), for libraries that launch kernels themselves; nullptr where there is none.
+  virtual void* native_handle() const { return nullptr; }
 };
 
 struct LaunchGeometry {
@@ -151,6 +153,8 @@ class Device {
   virtual bool passed(const Marker& marker) = 0;
   /// Seconds of device time between two passed markers.
   virtual double seconds_between(const Marker& start, const Marker& stop) = 0;
+  /// The driver's own queue (CUstream), for libraries that launch kernels themselves; nullptr where there is none.
+  virtual void* native_queue() { return nullptr; }
   /// Waits until the queue is empty. Throws DeviceError(runtime) when a kernel faulted.
   virtual void synchronise() = 0;
 };
