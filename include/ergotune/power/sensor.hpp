@@ -29,6 +29,7 @@ struct SensorInfo {
   SensorKind kind = SensorKind::instantaneous_power;
   SensorScope scope = SensorScope::board;
   std::string uuid, pci_address;  ///< of the device it belongs to, where there is one
+  std::string driver;             ///< driver version: a calibration holds for one board under one driver
   // Semantics: from calibration of this board where there is one, else what is known of the type. 0 means unknown.
   double unit_step = 0;      ///< J for energy, W for power
   double update_period = 0;  ///< s

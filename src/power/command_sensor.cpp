@@ -1,0 +1,176 @@
+// Any program that prints time and watts as a sensor: "command:PROGRAM ARGUMENTS".
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "power/command_sensor.hpp"
+#include "power/sensor_family.hpp"
+
+namespace ergotune {
+
+std::optional<CommandLine> parse_command_line(std::string_view line) {
+  std::string text(line);
+  for (char& c : text)
+    if (c == ',' || c == ';' || c == '\t') c = ' ';
+  const char* cursor = text.c_str();
+  double numbers[2];
+  int count = 0;
+  for (; count < 2; ++count) {
+    char* end = nullptr;
+    numbers[count] = std::strtod(cursor, &end);
+    if (end == cursor) break;
+    cursor = end;
+  }
+  while (*cursor == ' ' || *cursor == 'W' || *cursor == '\r') ++cursor;
+  if (*cursor != '\0' || count == 0) return std::nullopt;
+  CommandLine parsed;
+  if (count == 2) parsed.time = numbers[0];
+  parsed.watts = numbers[count - 1];
+  if (!std::isfinite(parsed.watts) || (parsed.time && !std::isfinite(*parsed.time))) return std::nullopt;
+  return parsed;
+}
+
+namespace {
+
+class CommandSensor : public Sensor {
+ public:
+  explicit CommandSensor(const std::string& id, const std::string& command) {
+    info_.id = id;
+    info_.name = "output of " + command;
+    info_.kind = SensorKind::instantaneous_power;
+    info_.scope = SensorScope::node;
+    start(command);
+  }
+  ~CommandSensor() override {
+    if (output_ >= 0) ::close(output_);
+    if (pid_ > 0) {
+      ::kill(-pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+  }
+  CommandSensor(const CommandSensor&) = delete;
+  CommandSensor& operator=(const CommandSensor&) = delete;
+
+  const SensorInfo& info() const override { return info_; }
+  void set_info(const SensorInfo& info) override { info_ = info; }
+  std::string last_error() const override { return error_; }
+
+  ReadStatus read(std::vector<Reading>& out) override {
+    const std::size_t before = out.size();
+    char chunk[4096];
+    bool ended = false;
+    while (true) {
+      const ssize_t n = ::read(output_, chunk, sizeof chunk);
+      if (n > 0) {
+        pending_.append(chunk, static_cast<std::size_t>(n));
+        continue;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      ended = n == 0 || (n < 0 && errno != EAGAIN);
+      break;
+    }
+    const double now = host_seconds();
+    std::size_t begin = 0;
+    for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1)
+      take(std::string_view(pending_).substr(begin, end - begin), now, out);
+    pending_.erase(0, begin);
+    if (out.size() > before) return ReadStatus::ok;
+    if (!ended) return ReadStatus::no_new_data;
+    error_ = "the sensor program has ended" + (error_.empty() ? "" : "; " + error_);
+    return ReadStatus::failed;
+  }
+
+  void restart() override {
+    std::vector<Reading> dropped;
+    read(dropped);
+  }
+
+ private:
+  void start(const std::string& command) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    // exec: the program itself, not a shell in between, is what is ended later.
+    const std::string script = "exec " + command;
+    const char* arguments[] = {"/bin/sh", "-c", script.c_str(), nullptr};
+    pid_ = fork();
+    if (pid_ == 0) {
+      setpgid(0, 0);
+      dup2(ends[1], 1);
+      signal(SIGPIPE, SIG_DFL);
+      execv("/bin/sh", const_cast<char* const*>(arguments));
+      _exit(127);
+    }
+    ::close(ends[1]);
+    output_ = ends[0];
+    if (pid_ < 0) throw Error(fmt::format("cannot start {}: {}", command, std::strerror(errno)));
+    setpgid(pid_, pid_);
+    fcntl(output_, F_SETFL, O_NONBLOCK);
+  }
+
+  void take(std::string_view line, double now, std::vector<Reading>& out) {
+    const auto parsed = parse_command_line(line);
+    if (!parsed) {
+      if (!line.empty() && line.front() != '#') error_ = fmt::format("not \"seconds watts\": {}", line);
+      return;
+    }
+    if (!(parsed->watts > 0)) {
+      error_ = fmt::format("left out a reading of {} W", parsed->watts);
+      return;
+    }
+    double time = now;
+    if (parsed->time) {
+      // Its clock may be ours, the wall's, or its own; lines can only come late, so the smallest delay is the
+      // nearest.
+      if (!axis_known_) {
+        axis_known_ = true;
+        const double wall = wall_seconds();
+        if (std::abs(*parsed->time - now) < 5)
+          offset_ = 0, axis_fixed_ = true;
+        else if (std::abs(*parsed->time - wall) < 5)
+          offset_ = now - wall, axis_fixed_ = true;
+        else
+          offset_ = now - *parsed->time;
+      }
+      if (!axis_fixed_) offset_ = std::min(offset_, now - *parsed->time);
+      time = *parsed->time + offset_;
+    }
+    out.push_back({time, info_.gain * parsed->watts + info_.offset});
+  }
+
+  SensorInfo info_;
+  std::string error_, pending_;
+  pid_t pid_ = -1;
+  int output_ = -1;
+  bool axis_known_ = false, axis_fixed_ = false;
+  double offset_ = 0;
+};
+
+class CommandFamily : public SensorFamily {
+ public:
+  std::string name() const override { return "command"; }
+  std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
+  std::unique_ptr<Sensor> open(const std::string& id) override {
+    const std::string command = id.size() > 8 ? id.substr(8) : "";
+    if (command.empty())
+      throw UserError("sensor command: give the program, as in --sensor \"command:meter --watts\"");
+    return std::make_unique<CommandSensor>(id, command);
+  }
+  std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
+                                                  std::vector<std::string>&) override {
+    return {};  // only ever where the user names one
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SensorFamily> make_command_family() { return std::make_unique<CommandFamily>(); }
+
+}  // namespace ergotune

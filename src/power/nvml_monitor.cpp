@@ -1,0 +1,137 @@
+// What an NVIDIA board is doing beside its power: clocks, temperature, limits, why it is slowed, who else is
+// on it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "power/nvml_library.hpp"
+#include "power/sensor_family.hpp"
+
+namespace ergotune {
+namespace {
+
+struct Reason {
+  unsigned long long bit;
+  const char* name;
+};
+constexpr Reason kReasons[] = {{0x1, "idle"},
+                               {0x2, "application_clocks"},
+                               {0x4, "power_cap"},
+                               {0x8, "hardware_slowdown"},
+                               {0x10, "sync_boost"},
+                               {0x20, "thermal"},
+                               {0x40, "hardware_thermal"},
+                               {0x80, "power_brake"},
+                               {0x100, "display_clocks"}};
+
+class NvmlMonitor : public BoardMonitor {
+ public:
+  NvmlMonitor(std::shared_ptr<const nvml::Library> library, const nvml::Board& board)
+      : library_(std::move(library)), board_(board) {}
+
+  BoardState read() override {
+    BoardState state;
+    const auto& nvml = library_->functions();
+    auto value = [&](auto function, auto... arguments) -> std::optional<double> {
+      unsigned number = 0;
+      if (!function || function(board_.handle, arguments..., &number) != nvml::kOk) return std::nullopt;
+      return static_cast<double>(number);
+    };
+    state.core_clock_mhz = value(nvml.clock_info, static_cast<int>(nvml::kSmClock));
+    state.memory_clock_mhz = value(nvml.clock_info, static_cast<int>(nvml::kMemoryClock));
+    state.temperature_c = temperature();
+    if (const auto milliwatts = value(nvml.enforced_power_limit)) state.power_limit_w = *milliwatts * 1e-3;
+    // Not nvmlDeviceGetPowerUsage alone: an average over a second would lag the rest of this state.
+    if (const auto milliwatts = value(nvml.power_usage); milliwatts && *milliwatts > 0)
+      state.power_w = *milliwatts * 1e-3;
+    unsigned long long bits = 0;
+    if (nvml.event_reasons && nvml.event_reasons(board_.handle, &bits) == nvml::kOk)
+      for (const auto& reason : kReasons)
+        if (bits & reason.bit) state.clock_reasons.emplace_back(reason.name);
+    state.foreign_processes = foreign();
+    return state;
+  }
+
+ private:
+  /// The plain call is deprecated in CUDA 13; the versioned one is missing before it.
+  std::optional<double> temperature() const {
+    const auto& nvml = library_->functions();
+    nvml::Temperature versioned{nvml::kTemperatureVersion1, 0, 0};
+    if (nvml.temperature_v && nvml.temperature_v(board_.handle, &versioned) == nvml::kOk)
+      return versioned.temperature;
+    unsigned celsius = 0;
+    if (nvml.temperature && nvml.temperature(board_.handle, 0, &celsius) == nvml::kOk) return celsius;
+    return std::nullopt;
+  }
+
+  /// Compute processes that are not of our session. In a container the driver names processes by the host's
+  /// numbers: then a single one that we cannot see may well be ourselves, and nothing is claimed.
+  std::optional<std::vector<int>> foreign() const {
+    const auto& nvml = library_->functions();
+    if (!nvml.compute_processes) return std::nullopt;
+    std::vector<nvml::ProcessInfo> processes(16);
+    auto count = static_cast<unsigned>(processes.size());
+    int code = nvml.compute_processes(board_.handle, &count, processes.data());
+    if (code == nvml::kInsufficientSize) {
+      processes.resize(count + 8);
+      count = static_cast<unsigned>(processes.size());
+      code = nvml.compute_processes(board_.handle, &count, processes.data());
+    }
+    if (code != nvml::kOk) return std::nullopt;
+    std::vector<int> others;
+    std::size_t invisible = 0;
+    const pid_t session = getsid(0);
+    for (unsigned i = 0; i < count; ++i) {
+      const auto pid = static_cast<pid_t>(processes[i].pid);
+      if (pid == getpid() || pid == getppid() || getpgid(pid) == getpgid(0)) continue;
+      if (!std::filesystem::exists("/proc/" + std::to_string(pid))) {
+        ++invisible;
+        others.push_back(pid);
+        continue;
+      }
+      // Workers of ours run in process groups of their own but in our session.
+      if (session > 0 && getsid(pid) == session && is_descendant_or_ancestor(pid)) continue;
+      others.push_back(pid);
+    }
+    if (invisible == 1 && others.size() == 1 && count == 1) return std::nullopt;
+    return others;
+  }
+
+  static pid_t parent_of(pid_t pid) {
+    // /proc/<pid>/stat: "pid (name) state ppid ..."; the name may hold anything, so start after the last ')'.
+    char text[512] = {};
+    std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
+    if (!file) return 0;
+    const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    const std::string stat(text, n);
+    const auto end = stat.rfind(')');
+    int parent = 0;
+    if (end == std::string::npos || std::sscanf(stat.c_str() + end + 1, " %*c %d", &parent) != 1) return 0;
+    return parent;
+  }
+  static bool is_descendant_or_ancestor(pid_t pid) {
+    auto above = [](pid_t low, pid_t high) {
+      for (int depth = 0; low > 1 && depth < 64; ++depth, low = parent_of(low))
+        if (low == high) return true;
+      return false;
+    };
+    return above(pid, getppid()) || above(getpid(), pid);
+  }
+
+  std::shared_ptr<const nvml::Library> library_;
+  nvml::Board board_;
+};
+
+}  // namespace
+
+std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address) {
+  auto library = nvml::Library::open();
+  if (!library) return nullptr;
+  const nvml::Board* board = library->match(uuid, pci_address);
+  if (!board) return nullptr;
+  return std::make_unique<NvmlMonitor>(library, *board);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,75 @@
+#include "power/sensor_semantics.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ergotune {
+namespace {
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+}  // namespace
+
+std::filesystem::path calibration_folder() {
+  if (const auto own = environment("ERGOTUNE_DATA_DIR"); !own.empty())
+    return std::filesystem::path(own) / "calibration";
+  if (const auto data = environment("XDG_DATA_HOME"); !data.empty())
+    return std::filesystem::path(data) / "ergotune" / "calibration";
+  if (const auto home = environment("HOME"); !home.empty())
+    return std::filesystem::path(home) / ".local" / "share" / "ergotune" / "calibration";
+  return {};
+}
+
+std::filesystem::path calibration_file(const SensorInfo& info) {
+  const auto folder = calibration_folder();
+  if (folder.empty()) return {};
+  std::string name = !info.uuid.empty() ? info.uuid : !info.pci_address.empty() ? info.pci_address : info.id;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
+  return folder / (name + ".json");
+}
+
+std::string sensor_role(const SensorInfo& info) {
+  const auto slash = info.id.find('/');
+  const bool on_board = !info.uuid.empty() || !info.pci_address.empty();
+  return on_board && slash != std::string::npos ? info.id.substr(slash + 1) : info.id;
+}
+
+bool apply_stored_calibration(SensorInfo& info) {
+  const auto file = calibration_file(info);
+  if (file.empty()) return false;
+  std::ifstream in(file);
+  if (!in) return false;
+  const auto document = nlohmann::json::parse(in, nullptr, false);
+  if (!document.is_object() || document.value("driver", "") != info.driver) return false;
+  const auto sensors = document.find("sensors");
+  if (sensors == document.end() || !sensors->is_object()) return false;
+  const auto found = sensors->find(sensor_role(info));
+  if (found == sensors->end() || !found->is_object()) return false;
+  const auto& stored = *found;
+  auto number = [&](const char* name, double& to) {
+    const auto entry = stored.find(name);
+    if (entry == stored.end()) return;
+    const auto& value = entry->is_object() && entry->contains("value") ? (*entry)["value"] : *entry;
+    if (value.is_number() && value.get<double>() >= 0) to = value.get<double>();
+  };
+  number("update_period", info.update_period);
+  number("window", info.window);
+  number("lag", info.lag);
+  number("read_cost", info.read_cost);
+  number("unit_step", info.unit_step);
+  if (const auto meter = stored.find("meter"); meter != stored.end() && meter->is_object()) {
+    info.gain = meter->value("gain", 1.0);
+    info.offset = meter->value("offset", 0.0);
+  }
+  if (const auto kind = stored.value("kind", std::string{}); !kind.empty())
+    for (const auto k : {SensorKind::cumulative_energy, SensorKind::instantaneous_power,
+                         SensorKind::windowed_power, SensorKind::exponential_power})
+      if (to_string(k) == kind) info.kind = k;
+  info.calibrated = true;
+  return true;
+}
+
+}  // namespace ergotune
