@@ -18,8 +18,8 @@ struct EvaluationRequest {
   Configuration configuration;
   /// Measure again even where a result is known: its own, independent measurement.
   bool repeat = false;
-  /// Racing: once the interval of the objective lies wholly above this value (in objective_quantity's unit) the
-  /// measurement may stop; infinity for none.
+  /// Racing: once the interval of the objective lies wholly above this value (in objective_quantity's unit)
+  /// the measurement may stop; infinity for none.
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
 };
@@ -28,6 +28,17 @@ struct EvaluationResult {
   std::uint64_t id = 0;
   ConfigurationIndex index = 0;
   Measurement measurement;
+};
+
+/// Where an evaluator that really runs kernels has written down what it is about to run, so that a resume
+/// does not meet a culprit twice. Called from the evaluator's own thread.
+class RunJournal {
+ public:
+  virtual ~RunJournal() = default;
+  /// The request will probably run next. Returns at once.
+  virtual void announce(const EvaluationRequest& request) = 0;
+  /// Returns when the announcement is durable; called right before the configuration runs.
+  virtual void wait_until_written(const EvaluationRequest& request) = 0;
 };
 
 class Evaluator {
@@ -46,6 +57,8 @@ class Evaluator {
   virtual std::size_t pending() const = 0;
   /// Drops what has not started; what runs is ended.
   virtual void cancel() {}
+  /// Called before the first submit(). Evaluators that run nothing ignore it; those around others pass it on.
+  virtual void set_journal(RunJournal*) {}
 };
 
 }  // namespace ergotune

@@ -1,0 +1,128 @@
+// Live measurements: kernels compiled and run here, by worker processes (LiveEvaluator) or in this process
+// (InProcessEvaluator, for callables that cannot leave it).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/measure/runner.hpp"
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+struct LiveOptions {
+  /// "cuda:0", "opencl", "host" ...; empty: the best that compiles one of the problem's languages.
+  std::string device;
+  /// Compile workers; 0: one per core, less one for the runner where the device is not the CPU itself.
+  int jobs = 0;
+  MeasureOptions measure;
+  /// s that one configuration may take on the device, verification included; then its process is ended:
+  /// timeout.
+  double time_limit = 30;
+  /// s that one compilation may take.
+  double compile_time_limit = 120;
+  /// Measure energy too, with these sensors (none: the device's own best).
+  bool energy = false;
+  std::vector<std::string> sensors;
+  /// s of energy measurement per configuration; 0: the default.
+  double energy_seconds = 0;
+  /// Where compiled code is kept; empty: $XDG_CACHE_HOME/ergotune/compiled.
+  std::filesystem::path cache_folder;
+  bool use_cache = true;
+  /// The command that starts a worker; it gets "--descriptor N --log N" appended. Empty: this program's
+  /// `worker`.
+  std::vector<std::string> worker_command;
+  /// From what the problem file says, the rest as above.
+  static LiveOptions from(const TuneDefaults& defaults);
+};
+
+/// What a live evaluator offers besides: the device that it found.
+class LiveDevice {
+ public:
+  virtual ~LiveDevice() = default;
+  virtual const DeviceInfo& device() const = 0;
+  /// Compiler::identity(): part of what determines a session's results.
+  virtual const std::string& compiler_identity() const = 0;
+  /// Where results are compared with the first correct configuration: takes the first of `candidates` that
+  /// runs as that reference, unless there is one already. A resumed session calls it with a configuration
+  /// known to be right.
+  virtual bool establish_reference(const std::vector<Configuration>& candidates) = 0;
+  /// What the workers had to say: a sensor that is not there, a driver's remark.
+  virtual std::vector<std::string> notes() const = 0;
+};
+
+/// Compile workers run ahead of one runner, each a child process. A crash, an endless kernel or a lost
+/// context ends the child, becomes that configuration's status, and the child is replaced. On a CPU device
+/// compiling and measuring never overlap.
+class LiveEvaluator : public Evaluator, public LiveDevice {
+ public:
+  /// Starts the runner and waits for it. Throws UserError (unknown device, buffers that do not fit, a
+  /// reference that fails) and Error (a worker cannot be started).
+  LiveEvaluator(const Problem& problem, LiveOptions options);
+  ~LiveEvaluator() override;
+  LiveEvaluator(const LiveEvaluator&) = delete;
+  LiveEvaluator& operator=(const LiveEvaluator&) = delete;
+
+  const DeviceInfo& device() const override;
+  const std::string& compiler_identity() const override;
+  bool establish_reference(const std::vector<Configuration>& candidates) override;
+  std::vector<std::string> notes() const override;
+
+  std::string description() const override;
+  Provenance provenance() const override { return Provenance::measured; }
+  std::size_t capacity() const override;
+  void submit(EvaluationRequest request) override;
+  std::optional<EvaluationResult> wait(double seconds) override;
+  std::size_t pending() const override;
+  void cancel() override;
+  void set_journal(RunJournal* journal) override;
+  /// Process id of the present runner; 0 while it is being replaced.
+  int runner_pid() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Compiles and runs in this process and on the calling thread, inside wait(). A crash here is a crash of the
+/// session.
+class InProcessEvaluator : public Evaluator, public LiveDevice {
+ public:
+  InProcessEvaluator(const Problem& problem, LiveOptions options);
+  ~InProcessEvaluator() override;
+  /// For observers and verifiers.
+  Runner& runner();
+
+  const DeviceInfo& device() const override;
+  const std::string& compiler_identity() const override;
+  bool establish_reference(const std::vector<Configuration>& candidates) override;
+  std::vector<std::string> notes() const override;
+
+  std::string description() const override;
+  Provenance provenance() const override { return Provenance::measured; }
+  std::size_t capacity() const override { return 1; }
+  void submit(EvaluationRequest request) override;
+  std::optional<EvaluationResult> wait(double seconds) override;
+  std::size_t pending() const override;
+  void cancel() override;
+  void set_journal(RunJournal* journal) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A worker's whole life: serves the session at the other end of `descriptor` until it ends. `log` (or -1)
+/// becomes its standard error; its standard output leads nowhere, so that a kernel that prints spoils no
+/// document.
+int run_worker(int descriptor, int log);
+
+/// A hash of what a problem's kernels include from its own folders: part of what determines a session's
+/// results.
+std::string hash_of_included_files(const Problem& problem);
+
+}  // namespace ergotune

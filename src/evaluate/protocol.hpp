@@ -1,0 +1,112 @@
+// What the session and its workers say to each other: typed messages as bytes. It knows nothing of its
+// transport (a socket pair now; MPI ranks and Slurm steps later), and it believes nothing: every length is
+// checked, so that a worker whose memory a kernel has trampled on cannot take the session down.
+//
+// A frame is: magic "ERGW", version (1 byte), type (1 byte), two zero bytes, payload length (4 bytes),
+// payload. All numbers are little-endian; strings and lists are a 4-byte count (8 for byte strings) and their
+// elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/device/device.hpp"
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/measure/runner.hpp"
+#include "ergotune/space/value.hpp"
+
+namespace ergotune::protocol {
+
+constexpr std::uint8_t kVersion = 1;
+/// No frame is larger: a length beyond it is garbage, not a message.
+constexpr std::uint32_t kLargestPayload = 1u << 30;
+
+class ProtocolError : public Error {
+ public:
+  using Error::Error;
+};
+
+enum class Role : std::uint8_t { compiler = 1, runner = 2 };
+
+/// First message to a worker.
+struct Setup {
+  Role role = Role::runner;
+  std::string problem;  ///< serialise(problem)
+  std::string device_id;
+  DeviceInfo device;         ///< compiler: the device it compiles for
+  std::string cache_folder;  ///< compiler: where compiled code is kept; empty: nowhere
+  MeasureOptions measure;
+  bool energy = false;        ///< runner: measure energy too
+  double energy_seconds = 0;  ///< runner: s of energy measurement per configuration; 0: the default
+  std::vector<std::string> sensors;
+  std::uint64_t memory_limit = 0;  ///< bytes of private memory the worker may take; 0: no limit
+};
+/// The worker is ready for requests.
+struct Ready {
+  DeviceInfo device;
+  std::string compiler;  ///< Compiler::identity()
+  bool has_reference = false;
+  std::vector<std::string> notes;
+};
+/// The worker cannot serve at all: the user's mistake, or the tool's own failure.
+struct Failed {
+  bool user_error = false;
+  std::string message;
+};
+struct Compile {
+  std::uint64_t id = 0;
+  Configuration configuration;
+};
+struct Compiled {
+  std::uint64_t id = 0;
+  Status status = Status::ok;
+  std::string message;
+  Binary binary;
+  double seconds = 0;
+  bool from_cache = false;
+};
+struct Run {
+  std::uint64_t id = 0;
+  Configuration configuration;
+  Binary binary;
+  RunOptions options;
+};
+struct Ran {
+  std::uint64_t id = 0;
+  Measurement measurement;
+  /// False: the device context is lost, the worker should be replaced.
+  bool healthy = true;
+  bool has_reference = false;
+  double seconds = 0;  ///< in the worker, from the request's arrival to the answer
+};
+/// Ends a worker.
+struct Stop {};
+
+using Message = std::variant<Setup, Ready, Failed, Compile, Compiled, Run, Ran, Stop>;
+
+/// The frame of a message. Throws ProtocolError when it would be too large.
+std::string encode(const Message& message);
+/// A payload's message; throws ProtocolError when it is not exactly one message of that type.
+Message decode(std::uint8_t type, std::string_view payload);
+
+/// Cuts a stream of bytes that arrive in any portions into messages.
+class FrameReader {
+ public:
+  void append(std::string_view bytes);
+  /// The next whole message, or nullopt while more bytes are needed. Throws ProtocolError on garbage.
+  std::optional<Message> next();
+  /// Bytes held.
+  std::size_t held() const { return buffer_.size() - start_; }
+
+ private:
+  std::string buffer_;
+  std::size_t start_ = 0;
+};
+
+}  // namespace ergotune::protocol
