@@ -1,0 +1,231 @@
+#include "ergotune/space/search_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "ergotune/base/clock.hpp"
+#include "space/search_space_state.hpp"
+
+namespace ergotune {
+
+SearchSpace::SearchSpace(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SearchSpace::SearchSpace(SearchSpace&&) noexcept = default;
+SearchSpace& SearchSpace::operator=(SearchSpace&&) noexcept = default;
+SearchSpace::~SearchSpace() = default;
+
+void SearchSpace::State::finish() {
+  size = built.chains.empty() ? (built.approximate_size > 0 ? 1 : 0) : 1;
+  for (const auto& chain : built.chains) size *= chain.size();
+  chain_of.resize(built.parameters.size());
+  level_of.resize(built.parameters.size());
+  for (std::uint32_t c = 0; c < built.chains.size(); ++c) {
+    const auto& members = built.chains[c].parameters();
+    for (std::uint32_t l = 0; l < members.size(); ++l) {
+      chain_of[members[l]] = c;
+      level_of[members[l]] = l;
+    }
+  }
+  position_of.resize(built.parameters.size());
+  for (std::uint32_t p = 0; p < built.parameters.size(); ++p) {
+    index_of_name.emplace(built.parameters[p].name, p);
+    const auto& values = built.parameters[p].values;
+    for (std::uint32_t v = 0; v < values.size(); ++v) position_of[p].emplace(values[v], v);
+  }
+}
+
+SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Restriction> restrictions,
+                               const SpaceOptions& options) {
+  const double start = host_seconds();
+  auto state = std::make_unique<State>();
+  state->given_parameters = parameters;
+  state->restrictions = std::move(restrictions);
+  state->options = options;
+  state->built = build_diagrams(std::move(parameters), state->restrictions, options);
+  if (!state->built.fits)
+    throw UserError(fmt::format(
+        "the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, "
+        "{} restrictions); restrict it further or give parameters fewer values",
+        state->built.approximate_size, state->built.parameters.size(), state->restrictions.size()));
+  state->finish();
+  state->seconds = host_seconds() - start;
+  return SearchSpace(std::move(state));
+}
+
+SearchSpace SearchSpace::from_configurations(std::vector<Parameter> parameters,
+                                             const std::vector<Configuration>& list) {
+  const double start = host_seconds();
+  auto state = std::make_unique<State>();
+  state->given_parameters = parameters;
+  state->built.parameters = std::move(parameters);
+  auto& built = state->built;
+  const std::size_t dimensions = built.parameters.size();
+  std::vector<std::vector<std::uint32_t>> rows;
+  rows.reserve(list.size());
+  for (std::size_t p = 0; p < dimensions; ++p) {
+    Parameter& parameter = built.parameters[p];
+    built.cartesian_size *= static_cast<double>(parameter.values.size());
+    parameter.range.reset();
+    parameter.generator = nullptr;
+  }
+  state->position_of.resize(dimensions);
+  for (std::size_t p = 0; p < dimensions; ++p)
+    for (std::uint32_t v = 0; v < built.parameters[p].values.size(); ++v)
+      state->position_of[p].emplace(built.parameters[p].values[v], v);
+  for (const auto& configuration : list) {
+    if (configuration.size() != dimensions)
+      throw UserError(fmt::format("a configuration has {} values where there are {} parameters",
+                                  configuration.size(), dimensions));
+    auto& row = rows.emplace_back(dimensions);
+    for (std::size_t p = 0; p < dimensions; ++p) {
+      const auto found = state->position_of[p].find(configuration[p]);
+      if (found == state->position_of[p].end())
+        throw UserError(fmt::format("{} is not a value of parameter \"{}\"", configuration[p].to_literal(),
+                                    built.parameters[p].name));
+      row[p] = found->second;
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  // a trie of the sorted rows; prepend() then shares what is alike
+  Layers layers(dimensions);
+  std::vector<std::size_t> begin{0};  // first row of each state
+  if (dimensions > 0) {
+    for (std::size_t l = 0; l < dimensions; ++l) {
+      Layer& layer = layers[l];
+      std::vector<std::size_t> next;
+      for (std::size_t s = 0; s < begin.size(); ++s) {
+        layer.first_edge.push_back(static_cast<std::uint32_t>(layer.position.size()));
+        const std::size_t end = s + 1 < begin.size() ? begin[s + 1] : rows.size();
+        for (std::size_t r = begin[s]; r < end; ++r) {
+          if (r > begin[s] && rows[r][l] == rows[r - 1][l]) continue;
+          layer.position.push_back(rows[r][l]);
+          layer.next.push_back(l + 1 == dimensions ? 0 : static_cast<std::uint32_t>(next.size()));
+          next.push_back(r);
+        }
+      }
+      layer.first_edge.push_back(static_cast<std::uint32_t>(layer.position.size()));
+      begin = std::move(next);
+      if (begin.empty()) {
+        layers.resize(l + 1);
+        break;
+      }
+    }
+    std::vector<std::uint32_t> members(dimensions);
+    for (std::uint32_t p = 0; p < dimensions; ++p) members[p] = p;
+    std::vector<std::pair<std::vector<std::uint32_t>, Layers>> components;
+    components.emplace_back(std::move(members), std::move(layers));
+    assemble_chains(built, std::move(components));
+  } else if (list.empty()) {
+    built.approximate_size = 0;
+  }
+  state->position_of.clear();
+  state->finish();
+  state->seconds = host_seconds() - start;
+  return SearchSpace(std::move(state));
+}
+
+std::size_t SearchSpace::dimensions() const { return state_->built.parameters.size(); }
+const std::vector<Parameter>& SearchSpace::parameters() const { return state_->built.parameters; }
+std::uint64_t SearchSpace::size() const { return state_->size; }
+double SearchSpace::cartesian_size() const { return state_->built.cartesian_size; }
+bool SearchSpace::materialised() const { return false; }
+double SearchSpace::build_seconds() const { return state_->seconds; }
+
+std::size_t SearchSpace::memory_bytes() const {
+  std::size_t bytes = sizeof(State);
+  for (const auto& chain : state_->built.chains) bytes += chain.memory_bytes();
+  for (const auto& parameter : state_->built.parameters)
+    bytes += sizeof(Parameter) + parameter.values.capacity() * sizeof(Value);
+  return bytes;
+}
+
+std::optional<std::size_t> SearchSpace::parameter_index(std::string_view name) const {
+  const auto found = state_->index_of_name.find(name);
+  if (found == state_->index_of_name.end()) return std::nullopt;
+  return found->second;
+}
+
+void SearchSpace::values_at(ConfigurationIndex index, std::span<std::uint32_t> out) const {
+  assert(index < size() && out.size() == dimensions());
+  const auto& chains = state_->built.chains;
+  if (state_->single()) {
+    const Diagram& chain = chains[0];
+    Diagram::Node node = chain.root();
+    for (auto& value : out) {
+      const auto* edge = chain.edge_at(node, index);
+      index -= edge->before;
+      value = edge->position;
+      node = edge->child;
+    }
+    return;
+  }
+  SpaceCursor cursor(chains, size());
+  for (std::size_t p = 0; p < out.size(); ++p) {
+    const std::uint32_t c = state_->chain_of[p];
+    const std::uint64_t others = cursor.others(chains, c);
+    const auto* edge = chains[c].edge_at(cursor.node(c), index / others);
+    index -= edge->before * others;
+    out[p] = edge->position;
+    cursor.step(chains, c, *edge, others);
+  }
+}
+
+Configuration SearchSpace::configuration(ConfigurationIndex index) const {
+  std::vector<std::uint32_t> positions(dimensions());
+  values_at(index, positions);
+  Configuration result;
+  result.reserve(positions.size());
+  for (std::size_t p = 0; p < positions.size(); ++p) result.push_back(parameters()[p].values[positions[p]]);
+  return result;
+}
+
+std::optional<ConfigurationIndex> SearchSpace::index_of(std::span<const std::uint32_t> values) const {
+  if (values.size() != dimensions() || empty()) return std::nullopt;
+  const auto& chains = state_->built.chains;
+  ConfigurationIndex index = 0;
+  if (state_->single()) {
+    const Diagram& chain = chains[0];
+    Diagram::Node node = chain.root();
+    for (const auto value : values) {
+      const auto* edge = chain.edge_of(node, value);
+      if (edge == nullptr) return std::nullopt;
+      index += edge->before;
+      node = edge->child;
+    }
+    return index;
+  }
+  SpaceCursor cursor(chains, size());
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    const std::uint32_t c = state_->chain_of[p];
+    const auto* edge = chains[c].edge_of(cursor.node(c), values[p]);
+    if (edge == nullptr) return std::nullopt;
+    const std::uint64_t others = cursor.others(chains, c);
+    index += edge->before * others;
+    cursor.step(chains, c, *edge, others);
+  }
+  return index;
+}
+
+std::optional<ConfigurationIndex> SearchSpace::index_of(const Configuration& configuration) const {
+  if (configuration.size() != dimensions()) return std::nullopt;
+  std::vector<std::uint32_t> positions(configuration.size());
+  for (std::size_t p = 0; p < configuration.size(); ++p) {
+    const auto found = state_->position_of[p].find(configuration[p]);
+    if (found == state_->position_of[p].end()) return std::nullopt;
+    positions[p] = found->second;
+  }
+  return index_of(positions);
+}
+
+std::string describe(const std::vector<Parameter>& parameters, const Configuration& configuration) {
+  std::string text;
+  for (std::size_t p = 0; p < configuration.size() && p < parameters.size(); ++p) {
+    if (p > 0) text += ", ";
+    text += parameters[p].name + "=" + configuration[p].to_string();
+  }
+  return text;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,60 @@
+// What a SearchSpace holds, shared by the files that implement it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ergotune/space/search_space.hpp"
+#include "space/builder.hpp"
+
+namespace ergotune {
+
+struct SearchSpace::State {
+  // as given, for explain() and why_empty()
+  std::vector<Parameter> given_parameters;
+  std::vector<Restriction> restrictions;
+  SpaceOptions options;
+
+  BuiltSpace built;
+  std::uint64_t size = 0;
+  double seconds = 0;
+  /// Of each parameter: its chain, and its place in the chain.
+  std::vector<std::uint32_t> chain_of, level_of;
+  /// Positions of the values, per parameter, for look-up by value.
+  std::vector<std::map<Value, std::uint32_t>> position_of;
+  std::map<std::string, std::uint32_t, std::less<>> index_of_name;
+
+  void finish();
+  bool single() const { return built.chains.size() == 1; }
+};
+
+/// Where a walk through all chains stands: the node in each, and the number of configurations still open.
+class SpaceCursor {
+ public:
+  explicit SpaceCursor(const std::vector<Diagram>& chains, std::uint64_t size) : open_(size) {
+    if (chains.size() > inline_.size()) heap_.resize(chains.size());
+    for (std::size_t c = 0; c < chains.size(); ++c) node(c) = chains[c].root();
+  }
+  Diagram::Node& node(std::size_t chain) { return heap_.empty() ? inline_[chain] : heap_[chain]; }
+  Diagram::Node node(std::size_t chain) const { return heap_.empty() ? inline_[chain] : heap_[chain]; }
+  /// Configurations that agree with the values chosen so far.
+  std::uint64_t open() const { return open_; }
+  /// The same per way of `chain`: what the other chains still contribute.
+  std::uint64_t others(const std::vector<Diagram>& chains, std::size_t chain) const {
+    return open_ / chains[chain].count(node(chain));
+  }
+  void step(const std::vector<Diagram>& chains, std::size_t chain, const Diagram::Edge& edge,
+            std::uint64_t others) {
+    node(chain) = edge.child;
+    open_ = chains[chain].count(edge.child) * others;
+  }
+
+ private:
+  std::uint64_t open_;
+  std::array<Diagram::Node, 16> inline_{};
+  std::vector<Diagram::Node> heap_;
+};
+
+}  // namespace ergotune
