@@ -1,0 +1,64 @@
+#include "device/cuda_api.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace ergotune::cuda {
+namespace {
+
+std::vector<std::string> library_names() {
+  if (const char* name = std::getenv("ERGOTUNE_CUDA"); name && *name) return {name};
+  return {"libcuda.so.1", "libcuda.so"};
+}
+
+}  // namespace
+
+Api::Api() : DriverTable(library_names()) {}
+
+const Api& api() {
+  static const Api table;
+  return table;
+}
+
+std::string error_text(CUresult code) {
+  const char* name = nullptr;
+  const char* words = nullptr;
+  if (api().cuGetErrorName) api().cuGetErrorName(code, &name);
+  if (api().cuGetErrorString) api().cuGetErrorString(code, &words);
+  return fmt::format("{} ({}){}{}", name ? name : "CUDA error", code, words ? ": " : "", words ? words : "");
+}
+
+DeviceFault fault_of(CUresult code, DeviceFault otherwise) {
+  switch (code) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return DeviceFault::out_of_memory;
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+      return DeviceFault::timeout;
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+      return DeviceFault::launch;
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+      return DeviceFault::compile;
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return DeviceFault::runtime;
+    default:
+      return otherwise;
+  }
+}
+
+void check(CUresult code, DeviceFault fault, const char* what) {
+  if (code == CUDA_SUCCESS) return;
+  throw DeviceError(fault_of(code, fault), fmt::format("{}: {}", what, error_text(code)), code);
+}
+
+}  // namespace ergotune::cuda

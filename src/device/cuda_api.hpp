@@ -1,0 +1,154 @@
+// CUDA's driver API: the few declarations that ergotune uses, and the entry points of libcuda as one table.
+// Numbers and versioned names are those of cuda.h (CUDA 11.4 to 13); they are part of the driver's stable
+// binary interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/driver_table.hpp"
+#include "ergotune/device/device.hpp"
+
+namespace ergotune::cuda {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = std::uint64_t;
+using CUcontext = struct ContextHandle*;
+using CUmodule = struct ModuleHandle*;
+using CUfunction = struct FunctionHandle*;
+using CUstream = struct StreamHandle*;
+using CUevent = struct EventHandle*;
+using CUgraph = struct GraphHandle*;
+using CUgraphExec = struct GraphExecHandle*;
+struct CUuuid {
+  unsigned char bytes[16];
+};
+
+enum Result : CUresult {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_INVALID_IMAGE = 200,
+  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  CUDA_ERROR_INVALID_PTX = 218,
+  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+  CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_NOT_READY = 600,
+  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+  CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+  CUDA_ERROR_ASSERT = 710,
+  CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+  CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
+  CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+  CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
+  CUDA_ERROR_INVALID_PC = 718,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
+};
+
+enum DeviceAttribute : int {
+  MAX_THREADS_PER_BLOCK = 1,
+  MAX_SHARED_MEMORY_PER_BLOCK = 8,
+  WARP_SIZE = 10,
+  MAX_REGISTERS_PER_BLOCK = 12,
+  MULTIPROCESSOR_COUNT = 16,
+  L2_CACHE_SIZE = 38,
+  MAX_THREADS_PER_MULTIPROCESSOR = 39,
+  COMPUTE_CAPABILITY_MAJOR = 75,
+  COMPUTE_CAPABILITY_MINOR = 76,
+  MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+  MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+  MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  MAX_BLOCKS_PER_MULTIPROCESSOR = 106,
+};
+
+enum FunctionAttribute : int {
+  FUNC_MAX_THREADS_PER_BLOCK = 0,
+  FUNC_SHARED_SIZE_BYTES = 1,
+  FUNC_LOCAL_SIZE_BYTES = 3,
+  FUNC_NUM_REGS = 4,
+  FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+enum JitOption : int { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventDefault = 0;
+inline constexpr int kCaptureThreadLocal = 1;
+
+struct Api : DriverTable {
+  Api();
+
+  Entry<CUresult(unsigned)> cuInit{this, "cuInit"};
+  Entry<CUresult(int*)> cuDriverGetVersion{this, "cuDriverGetVersion"};
+  Entry<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName"};
+  Entry<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString"};
+  Entry<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
+  Entry<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
+  Entry<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
+  /// Gives the UUID of a MIG instance where the device is one; without it the whole board's.
+  Entry<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid_v2{this, "cuDeviceGetUuid_v2", Need::optional};
+  Entry<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid{this, "cuDeviceGetUuid"};
+  Entry<CUresult(char*, int, CUdevice)> cuDeviceGetPCIBusId{this, "cuDeviceGetPCIBusId"};
+  Entry<CUresult(std::size_t*, CUdevice)> cuDeviceTotalMem{this, "cuDeviceTotalMem_v2"};
+  Entry<CUresult(int*, int, CUdevice)> cuDeviceGetAttribute{this, "cuDeviceGetAttribute"};
+  Entry<CUresult(CUcontext*, CUdevice)> cuDevicePrimaryCtxRetain{this, "cuDevicePrimaryCtxRetain"};
+  Entry<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
+  Entry<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
+  Entry<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
+                                                                                     "cuModuleLoadDataEx"};
+  Entry<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};
+  Entry<CUresult(CUfunction*, CUmodule, const char*)> cuModuleGetFunction{this, "cuModuleGetFunction"};
+  Entry<CUresult(int*, int, CUfunction)> cuFuncGetAttribute{this, "cuFuncGetAttribute"};
+  Entry<CUresult(CUfunction, int, int)> cuFuncSetAttribute{this, "cuFuncSetAttribute"};
+  Entry<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                 void**, void**)>
+      cuLaunchKernel{this, "cuLaunchKernel"};
+  Entry<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
+  Entry<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
+  Entry<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,
+                                                                                     "cuMemcpyHtoDAsync_v2"};
+  Entry<CUresult(void*, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoHAsync{this, "cuMemcpyDtoHAsync_v2"};
+  Entry<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this,
+                                                                                     "cuMemcpyDtoDAsync_v2"};
+  Entry<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
+  Entry<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
+  Entry<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
+  Entry<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
+  Entry<CUresult(CUevent*, unsigned)> cuEventCreate{this, "cuEventCreate"};
+  Entry<CUresult(CUevent)> cuEventDestroy{this, "cuEventDestroy_v2"};
+  Entry<CUresult(CUevent, CUstream)> cuEventRecord{this, "cuEventRecord"};
+  Entry<CUresult(CUevent)> cuEventQuery{this, "cuEventQuery"};
+  Entry<CUresult(float*, CUevent, CUevent)> cuEventElapsedTime{this, "cuEventElapsedTime"};
+  // Graphs: without them (drivers before CUDA 11.4) every launch is queued by itself.
+  Entry<CUresult(CUstream, int)> cuStreamBeginCapture{this, "cuStreamBeginCapture_v2", Need::optional};
+  Entry<CUresult(CUstream, CUgraph*)> cuStreamEndCapture{this, "cuStreamEndCapture", Need::optional};
+  Entry<CUresult(CUgraphExec*, CUgraph, unsigned long long)> cuGraphInstantiate{
+      this, "cuGraphInstantiateWithFlags", Need::optional};
+  Entry<CUresult(CUgraphExec, CUstream)> cuGraphLaunch{this, "cuGraphLaunch", Need::optional};
+  Entry<CUresult(CUgraphExec)> cuGraphExecDestroy{this, "cuGraphExecDestroy", Need::optional};
+  Entry<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
+
+  bool has_graphs() const {
+    return cuStreamBeginCapture && cuStreamEndCapture && cuGraphInstantiate && cuGraphLaunch &&
+           cuGraphExecDestroy && cuGraphDestroy;
+  }
+};
+
+/// The table, loaded on first use from the library that ERGOTUNE_CUDA names, else the system's. Check
+/// usable().
+const Api& api();
+
+/// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
+std::string error_text(CUresult code);
+
+/// Throws DeviceError unless `code` is CUDA_SUCCESS. `fault` holds where the code does not say it better: a
+/// kernel's own faults surface in whatever call comes next, and then every later call in the context repeats
+/// them.
+void check(CUresult code, DeviceFault fault, const char* what);
+DeviceFault fault_of(CUresult code, DeviceFault otherwise);
+
+}  // namespace ergotune::cuda

@@ -1,0 +1,131 @@
+#include "device/cuda_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ergotune::cuda {
+namespace {
+
+/// Launches in one graph. Making a graph costs about as much as launching its kernels singly, so only runs of
+/// several graphs are worth one.
+constexpr std::size_t kGraphLaunches = 64;
+constexpr std::size_t kGraphsWorthIt = 4;
+
+}  // namespace
+
+CudaBuffer::CudaBuffer(std::size_t bytes) : bytes_(bytes) {
+  check(api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
+        fmt::format("a buffer of {} bytes", bytes).c_str());
+}
+
+CudaBuffer::~CudaBuffer() { api().cuMemFree(address_); }
+
+CudaKernel::CudaKernel(const DeviceEntry& device, const Binary& binary)
+    : shared_plain_(device.shared_plain), shared_most_(device.shared_most) {
+  char log[4096] = {};
+  int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  const CUresult code = api().cuModuleLoadDataEx(&module_, binary.bytes.c_str(), 2, options, values);
+  if (code != CUDA_SUCCESS)
+    throw DeviceError(fault_of(code, DeviceFault::launch),
+                      fmt::format("the driver does not load the compiled kernel: {}{}{}", error_text(code),
+                                  log[0] ? "\n" : "", log),
+                      code);
+  if (const CUresult found = api().cuModuleGetFunction(&function_, module_, binary.entry.c_str());
+      found != CUDA_SUCCESS) {
+    api().cuModuleUnload(module_);
+    throw DeviceError(
+        DeviceFault::compile,
+        fmt::format("the compiled kernel has no function {}: {}", binary.entry, error_text(found)), found);
+  }
+}
+
+CudaKernel::~CudaKernel() {
+  drop_graph();
+  api().cuModuleUnload(module_);
+}
+
+LoadedKernel::Resources CudaKernel::resources() const {
+  const auto attribute = [&](FunctionAttribute which) {
+    int value = -1;
+    return api().cuFuncGetAttribute(&value, which, function_) == CUDA_SUCCESS ? value : -1;
+  };
+  return {attribute(FUNC_NUM_REGS), attribute(FUNC_SHARED_SIZE_BYTES), attribute(FUNC_LOCAL_SIZE_BYTES),
+          attribute(FUNC_MAX_THREADS_PER_BLOCK)};
+}
+
+void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) {
+  drop_graph();
+  graph_refused_ = false;
+  geometry_ = geometry;
+  std::size_t shared = geometry.shared_memory_bytes;
+  parameters_.clear();
+  for (const auto& argument : arguments) {
+    Parameter parameter;
+    if (argument.buffer) {
+      const CUdeviceptr address = static_cast<const CudaBuffer*>(argument.buffer)->address();
+      std::memcpy(parameter.bytes, &address, sizeof address);
+    } else if (argument.local_bytes > 0) {
+      shared += argument.local_bytes;  // OpenCL's local argument is CUDA's extern __shared__ array
+      continue;
+    } else {
+      std::memcpy(parameter.bytes, argument.scalar.data(),
+                  std::min(sizeof parameter.bytes, argument.scalar.size()));
+    }
+    parameters_.push_back(parameter);
+  }
+  pointers_.clear();
+  for (auto& parameter : parameters_) pointers_.push_back(parameter.bytes);
+
+  if (shared > static_cast<std::size_t>(shared_most_))
+    throw DeviceError(
+        DeviceFault::launch,
+        fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared, shared_most_));
+  shared_bytes_ = static_cast<unsigned>(shared);
+  if (shared > static_cast<std::size_t>(shared_plain_))
+    check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
+          DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory", shared).c_str());
+}
+
+void CudaKernel::launch_once(CUstream stream) {
+  check(api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
+                             geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
+                             stream, pointers_.data(), nullptr),
+        DeviceFault::launch,
+        fmt::format("launch of grid {}x{}x{}, block {}x{}x{}", geometry_.grid[0], geometry_.grid[1],
+                    geometry_.grid[2], geometry_.block[0], geometry_.block[1], geometry_.block[2])
+            .c_str());
+}
+
+void CudaKernel::launch(CUstream stream, std::size_t count) {
+  if (count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(stream)))
+    for (; count >= kGraphLaunches; count -= kGraphLaunches)
+      check(api().cuGraphLaunch(graph_, stream), DeviceFault::launch, "cuGraphLaunch");
+  for (; count > 0; --count) launch_once(stream);
+}
+
+bool CudaKernel::make_graph(CUstream stream) {
+  graph_refused_ = true;  // until it is there
+  if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS)
+    return false;
+  bool captured = true;
+  for (std::size_t i = 0; i < kGraphLaunches && captured; ++i)
+    captured = api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
+                                    geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
+                                    stream, pointers_.data(), nullptr) == CUDA_SUCCESS;
+  CUgraph graph = nullptr;  // capturing must end even when a launch was refused
+  captured = api().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
+  if (captured) graph_refused_ = api().cuGraphInstantiate(&graph_, graph, 0) != CUDA_SUCCESS;
+  if (graph) api().cuGraphDestroy(graph);
+  if (graph_refused_) graph_ = nullptr;
+  return !graph_refused_;
+}
+
+void CudaKernel::drop_graph() {
+  if (graph_) api().cuGraphExecDestroy(graph_);
+  graph_ = nullptr;
+}
+
+}  // namespace ergotune::cuda

@@ -1,0 +1,60 @@
+// A kernel loaded into a CUDA context: its module, its arguments, and a graph of many launches of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/cuda_platform.hpp"
+
+namespace ergotune::cuda {
+
+class CudaBuffer : public Buffer {
+ public:
+  explicit CudaBuffer(std::size_t bytes);
+  CudaBuffer(const CudaBuffer&) = delete;
+  CudaBuffer& operator=(const CudaBuffer&) = delete;
+  ~CudaBuffer() override;
+  std::size_t bytes() const override { return bytes_; }
+  CUdeviceptr address() const { return address_; }
+  void* native_handle() const override { return reinterpret_cast<void*>(address_); }
+
+ private:
+  std::size_t bytes_;
+  CUdeviceptr address_ = 0;
+};
+
+class CudaKernel : public LoadedKernel {
+ public:
+  /// The device's context must be current and stay so.
+  CudaKernel(const DeviceEntry& device, const Binary& binary);
+  CudaKernel(const CudaKernel&) = delete;
+  CudaKernel& operator=(const CudaKernel&) = delete;
+  ~CudaKernel() override;
+
+  Resources resources() const override;
+  void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
+  /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
+  /// leave the device waiting for the host.
+  void launch(CUstream stream, std::size_t count);
+
+ private:
+  struct Parameter {
+    alignas(16) std::byte bytes[16] = {};
+  };
+  void launch_once(CUstream stream);
+  /// Records a graph of kGraphLaunches launches; false when the driver will not have it.
+  bool make_graph(CUstream stream);
+  void drop_graph();
+
+  int shared_plain_, shared_most_;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+  LaunchGeometry geometry_;
+  unsigned shared_bytes_ = 0;
+  std::vector<Parameter> parameters_;
+  std::vector<void*> pointers_;
+  CUgraphExec graph_ = nullptr;
+  bool graph_refused_ = false;
+};
+
+}  // namespace ergotune::cuda

@@ -1,0 +1,61 @@
+// A vendor library's entry points as one table: each function is named once, with its type, and looked up
+// once when the table is made. Required and optional ones are told apart, so that an older driver serves as
+// far as it can.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/base/dynamic_library.hpp"
+
+namespace ergotune {
+
+/// Base of a table. The derived struct's members are Entry objects that take `this` and their symbol's name.
+class DriverTable {
+ public:
+  /// True when the library is open and no required entry point is missing.
+  bool usable() const { return library_.has_value() && missing_.empty(); }
+  /// Why it is not usable, for one line of a message.
+  std::string problem() const;
+  /// The file that was opened; empty when none was.
+  std::string library_name() const { return library_ ? library_->name() : std::string(); }
+
+  void* find(const char* symbol) const { return library_ ? library_->symbol(symbol) : nullptr; }
+  void note_missing(const char* symbol) { missing_.emplace_back(symbol); }
+
+  DriverTable(const DriverTable&) = delete;
+  DriverTable& operator=(const DriverTable&) = delete;
+
+ protected:
+  explicit DriverTable(const std::vector<std::string>& names)
+      : library_(DynamicLibrary::open(names, &reason_)) {}
+  ~DriverTable() = default;
+
+ private:
+  std::string reason_;
+  std::optional<DynamicLibrary> library_;
+  std::vector<std::string> missing_;
+};
+
+enum class Need { required, optional };
+
+template <class Signature>
+class Entry;
+
+/// One entry point, called like the function it is.
+template <class R, class... A>
+class Entry<R(A...)> {
+ public:
+  Entry(DriverTable* table, const char* symbol, Need need = Need::required)
+      : function_(reinterpret_cast<R (*)(A...)>(table->find(symbol))) {
+    if (!function_ && need == Need::required) table->note_missing(symbol);
+  }
+  R operator()(A... arguments) const { return function_(arguments...); }
+  explicit operator bool() const { return function_ != nullptr; }
+
+ private:
+  R (*function_)(A...);
+};
+
+}  // namespace ergotune

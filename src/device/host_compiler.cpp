@@ -1,0 +1,147 @@
+// C, C++ and Fortran functions into shared objects, by the system's compilers (CC, CXX, FC).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "device/backend.hpp"
+#include "device/host_call.hpp"
+#include "ergotune/base/process.hpp"
+
+namespace ergotune::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "ergotune-host-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder for compiling in {}", name));
+    path_ = name;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out.flush()) throw Error(fmt::format("cannot write {}: is the disk full?", path));
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+/// The compiler's command from the environment ("ccache gcc-12"), else the usual name.
+std::vector<std::string> command_of(const char* variable, const char* usual) {
+  const char* text = std::getenv(variable);
+  std::istringstream words(text && *text ? text : usual);
+  std::vector<std::string> command;
+  for (std::string word; words >> word;) command.push_back(word);
+  return command;
+}
+
+std::vector<std::string> command_for(Language language) {
+  if (language == Language::c) return command_of("CC", "cc");
+  if (language == Language::cpp) return command_of("CXX", "c++");
+  return command_of("FC", "gfortran");
+}
+
+const char* suffix_of(Language language) {
+  return language == Language::c ? "c" : language == Language::cpp ? "cpp" : "F90";
+}
+
+class HostCompiler : public Compiler {
+ public:
+  Binary compile(const CompileJob& job) override {
+    if (job.language != Language::c && job.language != Language::cpp && job.language != Language::fortran)
+      throw DeviceError(DeviceFault::unsupported, "the host compiles C, C++ and Fortran only");
+    const bool fortran = job.language == Language::fortran;
+    ScratchFolder folder;
+    const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job.language)));
+    const std::string object = folder.file("kernel.so");
+    std::string text = fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line",
+                                   job.source_name.empty() ? source : job.source_name);
+    text += job.source;
+    if (!fortran) text += call_in_source(job);
+    write_file(source, text);
+
+    std::vector<std::string> command = command_for(job.language);
+    for (const char* option : {"-O3", "-fPIC", "-shared"}) command.emplace_back(option);
+    if (fortran) command.insert(command.end(), {"-cpp", "-J", folder.file("")});
+    for (const auto& [name, value] : job.defines) command.push_back(fmt::format("-D{}={}", name, value));
+    for (const auto& include : job.include_folders) command.push_back("-I" + include);
+    command.insert(command.end(), job.options.begin(), job.options.end());
+    command.insert(command.end(), {"-o", object, source});
+    std::string log;
+    if (fortran) {
+      const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
+      write_file(call, call_of_fortran(job));
+      std::vector<std::string> c_command = command_for(Language::c);
+      c_command.insert(c_command.end(), {"-O2", "-fPIC", "-c", "-o", call_object, call});
+      run(c_command);
+      command.push_back(call_object);
+    }
+    log = run(command);
+    return {read_file(object), kCallEntry, log};
+  }
+
+  std::string identity() const override {
+    std::string text = "host";
+    for (const Language language : {Language::c, Language::cpp, Language::fortran}) {
+      auto command = command_for(language);
+      command.emplace_back("--version");
+      try {
+        const auto result = run_process(command);
+        text += " | " + result.out.substr(0, result.out.find('\n'));
+      } catch (const Error&) {
+        text += " | none";  // a machine without Fortran still tunes C
+      }
+    }
+    return text;
+  }
+
+ private:
+  /// Runs a compiler; gives its warnings, throws its errors.
+  static std::string run(const std::vector<std::string>& command) {
+    ProcessResult result;
+    try {
+      result = run_process(command);
+    } catch (const Error& error) {
+      throw DeviceError(DeviceFault::unsupported,
+                        fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC",
+                                    command.front(), error.what()));
+    }
+    if (result.ok()) return result.err;
+    std::string words = result.err + result.out;
+    if (result.signal != 0) words += fmt::format("{} was ended by signal {}", command.front(), result.signal);
+    if (words.empty()) words = fmt::format("{} ended with exit code {}", command.front(), result.exit_code);
+    throw DeviceError(DeviceFault::compile, words, result.exit_code);
+  }
+};
+
+}  // namespace
+}  // namespace ergotune::host
+
+namespace ergotune::device {
+
+std::unique_ptr<Compiler> make_host_compiler() { return std::make_unique<host::HostCompiler>(); }
+
+}  // namespace ergotune::device

@@ -1,0 +1,167 @@
+// OpenCL: the few declarations that ergotune uses, written from the specification (OpenCL 1.2 and the listed
+// extensions), and the entry points of libOpenCL as one table. No header of an SDK is needed to build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/driver_table.hpp"
+
+namespace ergotune::opencl {
+
+using cl_int = std::int32_t;
+using cl_uint = std::uint32_t;
+using cl_ulong = std::uint64_t;
+using cl_bool = cl_uint;
+using cl_bitfield = cl_ulong;
+using cl_properties = std::intptr_t;
+using cl_platform_id = struct PlatformHandle*;
+using cl_device_id = struct DeviceHandle*;
+using cl_context = struct ContextHandle*;
+using cl_command_queue = struct QueueHandle*;
+using cl_mem = struct MemoryHandle*;
+using cl_program = struct ProgramHandle*;
+using cl_kernel = struct KernelHandle*;
+using cl_event = struct EventHandle*;
+
+enum Error : cl_int {
+  CL_SUCCESS = 0,
+  CL_DEVICE_NOT_FOUND = -1,
+  CL_DEVICE_NOT_AVAILABLE = -2,
+  CL_COMPILER_NOT_AVAILABLE = -3,
+  CL_MEM_OBJECT_ALLOCATION_FAILURE = -4,
+  CL_OUT_OF_RESOURCES = -5,
+  CL_OUT_OF_HOST_MEMORY = -6,
+  CL_PROFILING_INFO_NOT_AVAILABLE = -7,
+  CL_BUILD_PROGRAM_FAILURE = -11,
+  CL_COMPILE_PROGRAM_FAILURE = -15,
+  CL_LINK_PROGRAM_FAILURE = -17,
+  CL_INVALID_VALUE = -30,
+  CL_INVALID_BINARY = -42,
+  CL_INVALID_BUILD_OPTIONS = -43,
+  CL_INVALID_KERNEL_NAME = -46,
+  CL_INVALID_ARG_INDEX = -49,
+  CL_INVALID_ARG_VALUE = -50,
+  CL_INVALID_ARG_SIZE = -51,
+  CL_INVALID_KERNEL_ARGS = -52,
+  CL_INVALID_WORK_DIMENSION = -53,
+  CL_INVALID_WORK_GROUP_SIZE = -54,
+  CL_INVALID_WORK_ITEM_SIZE = -55,
+  CL_INVALID_GLOBAL_WORK_SIZE = -63,
+  CL_INVALID_BUFFER_SIZE = -61,
+  CL_PLATFORM_NOT_FOUND_KHR = -1001,
+};
+
+enum Name : cl_uint {
+  CL_PLATFORM_VERSION = 0x0901,
+  CL_PLATFORM_NAME = 0x0902,
+  CL_DEVICE_TYPE = 0x1000,
+  CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
+  CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
+  CL_DEVICE_GLOBAL_MEM_CACHE_SIZE = 0x101E,
+  CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
+  CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
+  CL_DEVICE_NAME = 0x102B,
+  CL_DRIVER_VERSION = 0x102D,
+  CL_DEVICE_VERSION = 0x102F,
+  CL_DEVICE_EXTENSIONS = 0x1030,
+  CL_DEVICE_UUID_KHR = 0x106A,                     // cl_khr_device_uuid
+  CL_DEVICE_PCI_BUS_INFO_KHR = 0x410F,             // cl_khr_pci_bus_info
+  CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV = 0x4000,  // cl_nv_device_attribute_query
+  CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV = 0x4001,
+  CL_DEVICE_REGISTERS_PER_BLOCK_NV = 0x4002,
+  CL_DEVICE_WARP_SIZE_NV = 0x4003,
+  CL_DEVICE_PCI_BUS_ID_NV = 0x4008,
+  CL_DEVICE_PCI_SLOT_ID_NV = 0x4009,
+  CL_DEVICE_PCI_DOMAIN_ID_NV = 0x400A,
+  CL_DEVICE_TOPOLOGY_AMD = 0x4037,  // cl_amd_device_attribute_query
+  CL_DEVICE_BOARD_NAME_AMD = 0x4038,
+  CL_DEVICE_WAVEFRONT_WIDTH_AMD = 0x4043,
+  CL_CONTEXT_PLATFORM = 0x1084,
+  CL_PROGRAM_BINARY_SIZES = 0x1165,
+  CL_PROGRAM_BINARIES = 0x1166,
+  CL_PROGRAM_BUILD_LOG = 0x1183,
+  CL_KERNEL_WORK_GROUP_SIZE = 0x11B0,
+  CL_KERNEL_LOCAL_MEM_SIZE = 0x11B2,
+  CL_KERNEL_PRIVATE_MEM_SIZE = 0x11B4,
+  CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
+  CL_PROFILING_COMMAND_START = 0x1282,
+  CL_PROFILING_COMMAND_END = 0x1283,
+};
+
+inline constexpr cl_bitfield CL_DEVICE_TYPE_CPU = 1u << 1, CL_DEVICE_TYPE_GPU = 1u << 2;
+inline constexpr cl_bitfield CL_DEVICE_TYPE_ALL = 0xFFFFFFFF;
+inline constexpr cl_bitfield CL_MEM_READ_WRITE = 1u << 0;
+inline constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1u << 1;
+inline constexpr cl_int CL_COMPLETE = 0;
+
+using ContextCallback = void(const char*, const void*, std::size_t, void*);
+using ProgramCallback = void(cl_program, void*);
+
+struct Api : DriverTable {
+  Api();
+
+  Entry<cl_int(cl_uint, cl_platform_id*, cl_uint*)> clGetPlatformIDs{this, "clGetPlatformIDs"};
+  Entry<cl_int(cl_platform_id, cl_uint, std::size_t, void*, std::size_t*)> clGetPlatformInfo{
+      this, "clGetPlatformInfo"};
+  Entry<cl_int(cl_platform_id, cl_bitfield, cl_uint, cl_device_id*, cl_uint*)> clGetDeviceIDs{
+      this, "clGetDeviceIDs"};
+  Entry<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this,
+                                                                                         "clGetDeviceInfo"};
+  Entry<cl_context(const cl_properties*, cl_uint, const cl_device_id*, ContextCallback*, void*, cl_int*)>
+      clCreateContext{this, "clCreateContext"};
+  Entry<cl_int(cl_context)> clReleaseContext{this, "clReleaseContext"};
+  Entry<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)> clCreateCommandQueue{
+      this, "clCreateCommandQueue"};
+  Entry<cl_int(cl_command_queue)> clReleaseCommandQueue{this, "clReleaseCommandQueue"};
+  Entry<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)> clCreateBuffer{this, "clCreateBuffer"};
+  Entry<cl_int(cl_mem)> clReleaseMemObject{this, "clReleaseMemObject"};
+  Entry<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)> clCreateProgramWithSource{
+      this, "clCreateProgramWithSource"};
+  Entry<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**,
+                   cl_int*, cl_int*)>
+      clCreateProgramWithBinary{this, "clCreateProgramWithBinary"};
+  Entry<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>
+      clBuildProgram{this, "clBuildProgram"};
+  Entry<cl_int(cl_program, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramBuildInfo{
+      this, "clGetProgramBuildInfo"};
+  Entry<cl_int(cl_program, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramInfo{this,
+                                                                                        "clGetProgramInfo"};
+  Entry<cl_int(cl_program)> clReleaseProgram{this, "clReleaseProgram"};
+  Entry<cl_kernel(cl_program, const char*, cl_int*)> clCreateKernel{this, "clCreateKernel"};
+  Entry<cl_int(cl_kernel, cl_uint, std::size_t, const void*)> clSetKernelArg{this, "clSetKernelArg"};
+  Entry<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelWorkGroupInfo{
+      this, "clGetKernelWorkGroupInfo"};
+  Entry<cl_int(cl_kernel)> clReleaseKernel{this, "clReleaseKernel"};
+  Entry<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
+               const std::size_t*, cl_uint, const cl_event*, cl_event*)>
+      clEnqueueNDRangeKernel{this, "clEnqueueNDRangeKernel"};
+  Entry<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, const void*, cl_uint,
+               const cl_event*, cl_event*)>
+      clEnqueueWriteBuffer{this, "clEnqueueWriteBuffer"};
+  Entry<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
+               cl_event*)>
+      clEnqueueReadBuffer{this, "clEnqueueReadBuffer"};
+  Entry<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
+               const cl_event*, cl_event*)>
+      clEnqueueCopyBuffer{this, "clEnqueueCopyBuffer"};
+  Entry<cl_int(cl_command_queue, cl_mem, const void*, std::size_t, std::size_t, std::size_t, cl_uint,
+               const cl_event*, cl_event*)>
+      clEnqueueFillBuffer{this, "clEnqueueFillBuffer"};
+  Entry<cl_int(cl_command_queue)> clFlush{this, "clFlush"};
+  Entry<cl_int(cl_command_queue)> clFinish{this, "clFinish"};
+  Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};
+  Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventProfilingInfo{
+      this, "clGetEventProfilingInfo"};
+  Entry<cl_int(cl_event)> clRetainEvent{this, "clRetainEvent"};
+  Entry<cl_int(cl_event)> clReleaseEvent{this, "clReleaseEvent"};
+};
+
+/// The table, loaded on first use. Check usable() before anything else.
+const Api& api();
+
+/// "CL_OUT_OF_RESOURCES (-5)".
+std::string error_name(cl_int code);
+
+}  // namespace ergotune::opencl

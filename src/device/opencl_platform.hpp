@@ -1,0 +1,44 @@
+// Which OpenCL devices there are, and what is known of each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/opencl_api.hpp"
+#include "ergotune/device/device.hpp"
+
+namespace ergotune::opencl {
+
+struct DeviceEntry {
+  DeviceInfo info;
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  std::string platform_name;
+  /// Platform, device and driver versions: what compiled code depends on.
+  std::string versions;
+};
+
+/// All devices of all platforms, GPUs first. Empty with a note when there is none.
+std::vector<DeviceEntry> find_devices(std::string* note = nullptr);
+/// Throws UserError when it is not there (any more).
+DeviceEntry find_device(const std::string& id);
+
+/// Throws DeviceError of the kind `fault` unless `code` is CL_SUCCESS; memory that runs out is always
+/// out_of_memory.
+void check(cl_int code, DeviceFault fault, const char* what);
+
+/// A context on one device; released with the object.
+class Context {
+ public:
+  explicit Context(const DeviceEntry& entry);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+  cl_context get() const { return context_; }
+
+ private:
+  cl_context context_ = nullptr;
+};
+
+}  // namespace ergotune::opencl

@@ -1,0 +1,46 @@
+// OpenCL programs: source to binary in the compiling process, binary to program in the running one.
+#pragma once
+
+#include <string>
+
+#include "device/opencl_platform.hpp"
+
+namespace ergotune::opencl {
+
+/// What travels in Binary::bytes: the device's code, and the source with its options for drivers that will
+/// not take their own binaries back.
+struct PortableProgram {
+  std::string source, options, code;
+  std::string pack() const;
+  /// Throws DeviceError(compile) when `bytes` is none of ours.
+  static PortableProgram unpack(const std::string& bytes);
+};
+
+/// A built program; released with the object.
+class Program {
+ public:
+  /// Throws DeviceError(compile) with the build log.
+  static Program from_source(const Context& context, cl_device_id device, const std::string& source,
+                             const std::string& options);
+  /// From its binary where the driver accepts that, else from source.
+  static Program from_portable(const Context& context, cl_device_id device, const PortableProgram& program);
+  Program(Program&& other) noexcept;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+  cl_program get() const { return program_; }
+  /// The device's code; empty when the driver gives none.
+  std::string binary() const;
+  std::string log(cl_device_id device) const;
+
+ private:
+  explicit Program(cl_program program) : program_(program) {}
+  cl_program program_ = nullptr;
+};
+
+/// The job's source with its macros in front. Macros as text rather than -D options: every driver quotes
+/// those its own way. Line numbers stay those of the user's file.
+std::string source_of(const CompileJob& job);
+std::string options_of(const CompileJob& job);
+
+}  // namespace ergotune::opencl

@@ -1,0 +1,65 @@
+// What the device tests share.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+
+namespace ergotune::test {
+
+template <class T>
+std::unique_ptr<Buffer> upload(Device& device, const std::vector<T>& values) {
+  auto buffer = device.allocate(values.size() * sizeof(T));
+  device.write(*buffer, std::as_bytes(std::span(values)));
+  return buffer;
+}
+
+template <class T>
+std::vector<T> download(Device& device, const Buffer& buffer, std::size_t count) {
+  std::vector<T> values(count);
+  device.read(buffer, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+inline KernelArgument of(const Buffer& buffer) { return {&buffer, {}, 0}; }
+inline KernelArgument local(std::size_t bytes) { return {nullptr, {}, bytes}; }
+template <class T>
+KernelArgument scalar(T value) {
+  KernelArgument argument;
+  argument.scalar.resize(sizeof value);
+  std::memcpy(argument.scalar.data(), &value, sizeof value);
+  return argument;
+}
+
+/// The fault that `action` throws; nullopt when it throws none.
+template <class Action>
+std::optional<DeviceFault> fault_of(Action action) {
+  try {
+    action();
+  } catch (const DeviceError& error) {
+    return error.fault();
+  }
+  return std::nullopt;
+}
+
+inline std::vector<std::string> property_names() {
+  return {"device.max_threads_per_block",
+          "device.shared_memory_per_block",
+          "device.multiprocessors",
+          "device.warp_size",
+          "device.registers_per_block",
+          "device.registers_per_multiprocessor",
+          "device.shared_memory_per_multiprocessor",
+          "device.max_threads_per_multiprocessor",
+          "device.max_blocks_per_multiprocessor",
+          "device.l2_bytes",
+          "device.global_memory_bytes",
+          "device.compute_capability",
+          "device.name"};
+}
+
+}  // namespace ergotune::test

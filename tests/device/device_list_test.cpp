@@ -1,0 +1,73 @@
+// Finding devices by what users write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "device_fixtures.hpp"
+
+using namespace ergotune;
+using testing::HasSubstr;
+
+namespace {
+
+TEST(DeviceList, HostIsAlwaysThereAndLast) {
+  const auto devices = list_devices();
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices.back().id, "host");
+}
+
+TEST(DeviceList, AbsentDriversGiveANoteEach) {
+  std::vector<std::string> notes;
+  const auto devices = list_devices(&notes);
+  for (const std::string backend : {"cuda", "opencl"}) {
+    const bool present =
+        std::any_of(devices.begin(), devices.end(), [&](auto& d) { return d.backend == backend; });
+    const bool noted =
+        std::any_of(notes.begin(), notes.end(), [&](auto& n) { return n.starts_with(backend); });
+    EXPECT_NE(present, noted) << backend;
+  }
+}
+
+TEST(DeviceList, UnknownIdsNameWhatThereIs) {
+  for (const char* id :
+       {"cuda:77", "cuda:GPU-00000000-0000-0000-0000-000000000000", "opencl:9:9", "hots", "vulkan"}) {
+    try {
+      open_device(id);
+      ADD_FAILURE() << id;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(id));
+      EXPECT_THAT(error.what(), HasSubstr("host"));
+    }
+  }
+}
+
+TEST(DeviceList, TheBestDeviceFitsTheProblemsLanguages) {
+  Problem problem;
+  problem.name = "p";
+  KernelSource source;
+  source.language = Language::fortran;
+  problem.kernel.sources = {source};
+  EXPECT_EQ(open_device("", &problem)->info().backend, "host");
+  problem.kernel.sources[0].language = Language::hip;
+  try {
+    open_device("", &problem);
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"p\""));
+    EXPECT_THAT(error.what(), HasSubstr("hip"));
+  }
+}
+
+TEST(DeviceList, SignaturesFollowTheArguments) {
+  std::vector<Argument> arguments(2);
+  arguments[0].type = ElementType::float64;
+  arguments[1].kind = Argument::Kind::scalar;
+  arguments[1].type = ElementType::int32;
+  const auto signature = signature_of(arguments);
+  ASSERT_EQ(signature.size(), 2u);
+  EXPECT_EQ(signature[0].type, ElementType::float64);
+  EXPECT_EQ(signature[1].kind, Argument::Kind::scalar);
+}
+
+}  // namespace

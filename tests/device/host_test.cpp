@@ -1,0 +1,205 @@
+// The host backend: C, C++ and Fortran functions compiled and called for real.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "device_fixtures.hpp"
+
+using namespace ergotune;
+using namespace ergotune::test;
+using testing::HasSubstr;
+
+namespace {
+
+using Kind = Argument::Kind;
+
+CompileJob job(Language language, const std::string& source, const std::string& function,
+               std::vector<ArgumentSignature> arguments) {
+  CompileJob job;
+  job.language = language;
+  job.source = source;
+  job.source_name = "kernel.src";
+  job.function = function;
+  job.arguments = std::move(arguments);
+  return job;
+}
+
+class HostTest : public testing::Test {
+ protected:
+  void run(const CompileJob& job, const std::vector<KernelArgument>& arguments) {
+    const auto kernel = device_->load(open_compiler("host")->compile(job));
+    kernel->bind({}, arguments);
+    device_->launch(*kernel);
+    device_->synchronise();
+  }
+  std::unique_ptr<Device> device_ = open_device("host");
+};
+
+// every scalar type once: what a cast of everything to an integer register would get wrong
+const char* kAllTypes =
+    "void all_types(double* out, float f, double d, signed char a, unsigned char b, short c, unsigned short "
+    "e, int g,\n"
+    "               unsigned int h, long i, unsigned long j, const double* in) {\n"
+    "  out[0] = f; out[1] = d; out[2] = a; out[3] = b; out[4] = c; out[5] = e; out[6] = g; out[7] = h;\n"
+    "  out[8] = (double)i; out[9] = (double)j; out[10] = in[0] * FACTOR;\n"
+    "}\n";
+
+void expect_all_types(Device& device, const CompileJob& all_types) {
+  const auto out = upload(device, std::vector<double>(11, -1));
+  const auto in = upload(device, std::vector<double>{21});
+  const auto kernel = device.load(open_compiler("host")->compile(all_types));
+  kernel->bind({}, {of(*out), scalar(1.5f), scalar(-2.25), scalar<std::int8_t>(-3), scalar<std::uint8_t>(200),
+                    scalar<std::int16_t>(-30000), scalar<std::uint16_t>(60000), scalar<std::int32_t>(-7),
+                    scalar<std::uint32_t>(4000000000u), scalar<std::int64_t>(-9000000000),
+                    scalar<std::uint64_t>(10), of(*in)});
+  device.launch(*kernel);
+  EXPECT_THAT(download<double>(device, *out, 11),
+              testing::ElementsAre(1.5, -2.25, -3, 200, -30000, 60000, -7, 4e9, -9e9, 10, 42));
+}
+
+std::vector<ArgumentSignature> all_types_signature() {
+  std::vector<ArgumentSignature> signature{{Kind::buffer, ElementType::float64}};
+  for (const auto type : {ElementType::float32, ElementType::float64, ElementType::int8, ElementType::uint8,
+                          ElementType::int16, ElementType::uint16, ElementType::int32, ElementType::uint32,
+                          ElementType::int64, ElementType::uint64})
+    signature.push_back({Kind::scalar, type});
+  signature.push_back({Kind::buffer, ElementType::float64});
+  return signature;
+}
+
+TEST_F(HostTest, CFunctionsGetEveryScalarTypeByValue) {
+  auto c = job(Language::c, kAllTypes, "all_types", all_types_signature());
+  c.defines = {{"FACTOR", "2"}};
+  expect_all_types(*device_, c);
+}
+
+TEST_F(HostTest, CppFunctionsToo) {
+  auto cpp = job(Language::cpp, kAllTypes, "all_types", all_types_signature());
+  cpp.defines = {{"FACTOR", "2"}};
+  expect_all_types(*device_, cpp);
+}
+
+TEST_F(HostTest, CppTemplatesAreInstantiatedByName) {
+  const char* source =
+      "namespace n { template <int N, class T> void fill(T* x, T value) { for (int i = 0; i < N; ++i) x[i] = "
+      "value; } }";
+  const auto x = upload(*device_, std::vector<float>(5, 0));
+  run(job(Language::cpp, source, "n::fill<4, float>",
+          {{Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::float32}}),
+      {of(*x), scalar(2.5f)});
+  EXPECT_THAT(download<float>(*device_, *x, 5), testing::ElementsAre(2.5f, 2.5f, 2.5f, 2.5f, 0.f));
+}
+
+const char* kFortranBody =
+    "subroutine Scale(x, factor, n)\n"
+    "  real(4), intent(inout) :: x(*)\n"
+    "  real(8), intent(in) :: factor\n"
+    "  integer(4), intent(in) :: n\n"
+    "  x(1:n) = x(1:n) * real(factor, 4) * FACTOR\n"
+    "end subroutine\n";
+
+TEST_F(HostTest, FortranSubroutinesByAnyOfTheirNames) {
+  const std::vector<ArgumentSignature> signature{{Kind::buffer, ElementType::float32},
+                                                 {Kind::scalar, ElementType::float64},
+                                                 {Kind::scalar, ElementType::int32}};
+  std::string bound(kFortranBody);
+  bound.replace(bound.find("n)\n"), 2, "n) bind(c, name=\"cScale\")");
+  for (const auto& [source, function] :
+       {std::pair<std::string, std::string>{kFortranBody, "Scale"},
+        {bound, "cScale"},
+        {std::string("module M\ncontains\n") + kFortranBody + "end module\n", "M::scale"}}) {
+    auto fortran = job(Language::fortran, source, function, signature);
+    fortran.defines = {{"FACTOR", "2"}};
+    const auto x = upload(*device_, std::vector<float>{1, 2, 3});
+    run(fortran, {of(*x), scalar(1.5), scalar(2)});
+    EXPECT_THAT(download<float>(*device_, *x, 3), testing::ElementsAre(3, 6, 3)) << function;
+  }
+}
+
+TEST_F(HostTest, AFortranNameThatIsNotThereIsACompileFault) {
+  const auto fortran = job(Language::fortran, "subroutine f()\nend subroutine\n", "g", {});
+  const auto binary = open_compiler("host")->compile(fortran);
+  EXPECT_EQ(fault_of([&] { device_->load(binary); }), DeviceFault::compile);
+}
+
+TEST_F(HostTest, CompileErrorsNameTheUsersFileAndLine) {
+  for (const auto language : {Language::c, Language::cpp}) {
+    try {
+      open_compiler("host")->compile(job(language, "void f(void) {\n  undeclared_name = 1;\n}\n", "f", {}));
+      FAIL();
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.fault(), DeviceFault::compile);
+      EXPECT_THAT(error.what(), HasSubstr("kernel.src:2"));
+      EXPECT_THAT(error.what(), HasSubstr("undeclared_name"));
+    }
+  }
+}
+
+TEST_F(HostTest, AWrongNumberOfArgumentsIsACompileFault) {
+  for (const auto language : {Language::c, Language::cpp})
+    EXPECT_EQ(fault_of([&] {
+                open_compiler("host")->compile(
+                    job(language, "void f(int a, int b) {}", "f", {{Kind::scalar, ElementType::int32}}));
+              }),
+              DeviceFault::compile);
+}
+
+TEST_F(HostTest, OptionsReachTheCompiler) {
+  auto c = job(Language::c, "void f(int* x) {\n#ifdef _OPENMP\n  x[0] = 1;\n#endif\n}\n", "f",
+               {{Kind::buffer, ElementType::int32}});
+  c.options = {"-fopenmp"};
+  const auto x = upload(*device_, std::vector<int>{0});
+  run(c, {of(*x)});
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1);
+}
+
+TEST_F(HostTest, ACompilerThatIsNotThereSaysWhichVariableToSet) {
+  setenv("CC", "no-such-compiler-anywhere", 1);
+  try {
+    open_compiler("host")->compile(job(Language::c, "void f(void) {}", "f", {}));
+    ADD_FAILURE();
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("CC"));
+  }
+  unsetenv("CC");
+}
+
+TEST_F(HostTest, TwoKernelsLoadedTogetherKeepApart) {
+  const auto compile = [](int value) {
+    auto c = job(Language::c, "static int state = VALUE;\nvoid f(int* x) { x[0] = state; }", "f",
+                 {{Kind::buffer, ElementType::int32}});
+    c.defines = {{"VALUE", std::to_string(value)}};
+    return open_compiler("host")->compile(c);
+  };
+  const auto one = device_->load(compile(1)), two = device_->load(compile(2));
+  const auto x = upload(*device_, std::vector<int>{0});
+  one->bind({}, {of(*x)});
+  two->bind({}, {of(*x)});
+  device_->launch(*one);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1);
+  device_->launch(*two);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 2);
+}
+
+TEST_F(HostTest, MoreMemoryThanThereIsIsOutOfMemory) {
+  EXPECT_EQ(fault_of([&] { device_->allocate(std::size_t{1} << 50); }), DeviceFault::out_of_memory);
+  EXPECT_EQ(fault_of([&] { device_->allocate(std::numeric_limits<std::size_t>::max()); }),
+            DeviceFault::out_of_memory);
+}
+
+TEST_F(HostTest, PropertiesHaveEveryNameOfTheContract) {
+  EXPECT_TRUE(device_->info().is_cpu);
+  for (const auto& name : property_names()) EXPECT_TRUE(device_->info().properties.contains(name)) << name;
+}
+
+TEST_F(HostTest, LocalMemoryIsScratch) {
+  const auto x = upload(*device_, std::vector<int>{5});
+  run(job(Language::c, "void f(int* x, int* scratch) { scratch[99] = x[0]; x[0] = scratch[99] + 1; }", "f",
+          {{Kind::buffer, ElementType::int32}, {Kind::local_memory, ElementType::int32}}),
+      {of(*x), local(400)});
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 6);
+}
+
+}  // namespace

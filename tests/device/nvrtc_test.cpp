@@ -1,0 +1,97 @@
+// The CUDA compile path, for real and without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/nvrtc_api.hpp"
+#include "device_fixtures.hpp"
+
+using namespace ergotune;
+using namespace ergotune::test;
+using testing::HasSubstr;
+
+namespace {
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  }
+  static CompileJob job(const std::string& source, const std::string& function) {
+    CompileJob job;
+    job.language = Language::cuda;
+    job.source = source;
+    job.source_name = "kernel.cu";
+    job.function = function;
+    return job;
+  }
+  /// An ELF file for machine 190, which is CUDA.
+  static bool is_cubin(const std::string& bytes) {
+    return bytes.size() > 20 && bytes.substr(0, 4) == "\177ELF" &&
+           static_cast<unsigned char>(bytes[18]) == 190;
+  }
+};
+
+TEST_F(NvrtcTest, CompilesToABinaryWithMacros) {
+  auto f = job("extern \"C\" __global__ void f(int* x) { x[0] = VALUE; }", "f");
+  f.defines = {{"VALUE", "(1 + 2)"}};
+  const auto binary = open_compiler("cuda:sm_90")->compile(f);
+  EXPECT_TRUE(is_cubin(binary.bytes));
+  EXPECT_EQ(binary.entry, "f");
+}
+
+TEST_F(NvrtcTest, TemplatesGiveTheirLoweredName) {
+  const auto compiler = open_compiler("cuda:sm_90");
+  const char* source = "namespace n { template <int N, class T> __global__ void f(T* x) { x[0] = N; } }";
+  const auto four = compiler->compile(job(source, "n::f<4, float>"));
+  EXPECT_TRUE(is_cubin(four.bytes));
+  EXPECT_EQ(four.entry, "_ZN1n1fILi4EfEEvPT0_");
+  EXPECT_THAT(four.bytes, HasSubstr(four.entry));
+}
+
+TEST_F(NvrtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
+  try {
+    open_compiler("cuda:sm_90")
+        ->compile(job("__global__ void f(int* x) {\n  x[0] = undeclared_name;\n}\n", "f"));
+    FAIL();
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::compile);
+    EXPECT_THAT(error.what(), HasSubstr("kernel.cu(2)"));
+    EXPECT_THAT(error.what(), HasSubstr("undeclared_name"));
+  }
+}
+
+TEST_F(NvrtcTest, AMissingFunctionIsACompileFault) {
+  EXPECT_EQ(fault_of([] { open_compiler("cuda:sm_90")->compile(job("__global__ void f() {}", "g<3>")); }),
+            DeviceFault::compile);
+}
+
+TEST_F(NvrtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
+  const char* source =
+      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; "
+      "__syncthreads();\n"
+      "  x[threadIdx.x] = room[19999 - threadIdx.x]; }";
+  EXPECT_EQ(fault_of([&] { open_compiler("cuda:sm_90")->compile(job(source, "f")); }), DeviceFault::compile);
+}
+
+TEST_F(NvrtcTest, CudasOwnHeadersAreFound) {
+  if (nvrtc::include_folders().empty()) GTEST_SKIP() << "no CUDA headers";
+  const char* source = "#include <cuda_fp16.h>\n__global__ void f(__half* x) { x[0] = __float2half(1.0f); }";
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f")).bytes));
+}
+
+TEST_F(NvrtcTest, AnArchitectureNewerThanTheCompilerGetsIntermediateCode) {
+  const auto compiler = open_compiler("cuda:sm_999");
+  EXPECT_THAT(compiler->identity(), HasSubstr("compute_"));
+  EXPECT_THAT(compiler->compile(job("__global__ void f() {}", "f")).bytes, HasSubstr(".visible .entry"));
+}
+
+TEST_F(NvrtcTest, ArchitectureSuffixesAreKept) {
+  EXPECT_THAT(open_compiler("cuda:sm_90a")->identity(), HasSubstr("sm_90a"));
+}
+
+TEST_F(NvrtcTest, NonsenseArchitecturesAreTheUsersMistake) {
+  for (const char* id : {"cuda:sm_", "cuda:sm_x", "cuda:sm_90q", "cuda:sm_9000000000", "cuda:sm_10"})
+    EXPECT_THROW(open_compiler(id), UserError) << id;
+}
+
+}  // namespace
