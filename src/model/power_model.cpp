@@ -1,0 +1,383 @@
+#include "ergotune/model/power_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "ergotune/base/statistics.hpp"
+#include "model/power_fit.hpp"
+
+namespace ergotune {
+namespace {
+
+using model::FitEnd;
+using model::Parameters;
+using model::PowerFit;
+using model::Terms;
+
+// No power sensor is better than this: keeps intervals from collapsing on noise-free data.
+constexpr double kLeastRelativeError = 2e-4;
+constexpr int kProfilePoints = 25;
+
+/// Upper quantile of F(2, degrees), in closed form.
+double f2_quantile(double level, double degrees) {
+  return 0.5 * degrees * (std::pow(level, -2.0 / degrees) - 1.0);
+}
+
+/// Residual variance: estimated, and never below what the known errors (1) or any sensor allow.
+double residual_variance(const PowerFit& fit, const Terms& terms, double cost) {
+  const double estimated = cost / fit.degrees(terms);
+  const double least = fit.errors_known() ? 1.0 : kLeastRelativeError * kLeastRelativeError;
+  return std::max(estimated, least);
+}
+
+/// True when the terms of `larger` explain significantly more than those of `smaller`.
+bool needed(const PowerFit& fit, const Terms& smaller, const FitEnd& small_end, const Terms& larger,
+            const FitEnd& large_end, double level) {
+  if (!large_end.ok) return false;
+  if (!small_end.ok) return true;
+  const double more = fit.degrees(smaller) - fit.degrees(larger);
+  if (more <= 0) return false;
+  const double statistic =
+      (small_end.cost - large_end.cost) / more / residual_variance(fit, larger, large_end.cost);
+  const double degrees = fit.degrees(larger);
+  const double t = student_t_quantile(1.0 - 0.5 * level, degrees);
+  return statistic > (more < 1.5 ? t * t : f2_quantile(level, degrees));
+}
+
+/// The set where cost(x) <= threshold around x0, as an interval: the outermost crossings of a scan over [low,
+/// high], each refined by bisection (a ridge's profile has kinks and may have side valleys).
+std::pair<double, double> profile_interval(const std::function<double(double)>& cost, double x0, double low,
+                                           double high, double threshold) {
+  std::vector<double> grid = {x0};
+  for (int i = 0; i < kProfilePoints; ++i) grid.push_back(low + (high - low) * i / (kProfilePoints - 1));
+  std::sort(grid.begin(), grid.end());
+  std::vector<bool> inside;
+  for (const double x : grid) inside.push_back(x == x0 || cost(x) <= threshold);
+  const auto crossing = [&](double in, double out) {
+    for (int i = 0; i < 9; ++i) {
+      const double middle = 0.5 * (in + out);
+      (cost(middle) <= threshold ? in : out) = middle;
+    }
+    return 0.5 * (in + out);
+  };
+  std::size_t first = 0, last = grid.size() - 1;
+  while (!inside[first]) ++first;
+  while (!inside[last]) --last;
+  return {first == 0 ? low : crossing(grid[first], grid[first - 1]),
+          last + 1 == grid.size() ? high : crossing(grid[last], grid[last + 1])};
+}
+
+/// The interval of a parameter whose profile has one valley: outward from the optimum, then bisection.
+std::pair<double, double> walk_interval(const std::function<double(double)>& cost, double x0, double step,
+                                        double low, double high, double threshold) {
+  const auto side = [&](double direction, double bound) {
+    double in = x0, reach = step;
+    for (int i = 0; i < 12; ++i) {
+      double out = x0 + direction * reach;
+      const bool at_end = direction > 0 ? out >= bound : out <= bound;
+      if (at_end) out = bound;
+      if (cost(out) > threshold) {
+        for (int k = 0; k < 7; ++k) {
+          const double middle = 0.5 * (in + out);
+          (cost(middle) <= threshold ? in : out) = middle;
+        }
+        return 0.5 * (in + out);
+      }
+      if (at_end) return bound;
+      in = out;
+      reach *= 1.7;
+    }
+    return in;
+  };
+  return {side(-1, low), side(1, high)};
+}
+
+PowerCurve to_curve(const PowerFit& fit, const Terms& terms, const Parameters& p) {
+  PowerCurve curve;
+  const double clock = fit.clock_scale(), power = fit.power_scale();
+  curve.idle_w = p[model::kIdle] * power;
+  curve.dynamic_w_per_mhz = p[model::kDynamic] * power / clock;
+  curve.voltage_slope_per_mhz = terms.ridge ? p[model::kSlope] / clock : 0.0;
+  curve.ridge_mhz = p[model::kRidge] * clock;
+  if (terms.cap) curve.max_power_w = p[model::kCap] * power;
+  return curve;
+}
+
+std::vector<PowerSample> clean(std::span<const PowerSample> samples, std::vector<std::string>& notes) {
+  std::vector<PowerSample> kept;
+  for (const PowerSample& s : samples) {
+    if (std::isfinite(s.clock_mhz) && std::isfinite(s.power_w) && s.clock_mhz > 0 && s.power_w > 0)
+      kept.push_back(s);
+  }
+  if (kept.size() < samples.size()) {
+    notes.push_back(
+        fmt::format("{} samples without a positive clock and power left out", samples.size() - kept.size()));
+  }
+  return kept;
+}
+
+/// Everything between the terms chosen and the finished model.
+class Builder {
+ public:
+  Builder(const PowerFit& fit, const PowerModelOptions& options, PowerModel& model)
+      : fit_(fit), options_(options), model_(model) {}
+
+  void build(const Terms& terms, const FitEnd& rough) {
+    terms_ = terms;
+    best_ = fit_.fit(terms, {}, std::span(&rough.at, 1), true, true);
+    variance_ = residual_variance(fit_, terms, best_.cost);
+    const double t = student_t_quantile(0.5 + 0.5 * options_.confidence, fit_.degrees(terms));
+    threshold_ = best_.cost + variance_ * t * t;
+    model_.curve = to_curve(fit_, terms, best_.at);
+    model_.relative_deviation = std::sqrt(best_.cost / fit_.degrees(terms));
+    if (fit_.errors_known()) model_.relative_deviation = 0;
+
+    const double clock = fit_.clock_scale(), power = fit_.power_scale();
+    model_.idle_w = parameter(model::kIdle, power, 0.0, 1.5);
+    model_.dynamic_w_per_mhz = parameter(model::kDynamic, power / clock, 0.0, 4.0);
+    if (terms.ridge) {
+      model_.voltage_slope_per_mhz = parameter(model::kSlope, 1.0 / clock, 0.0, 8.0);
+      model_.ridge_mhz = ridge();
+    }
+    if (terms.cap) model_.max_power_w = parameter(model::kCap, power, 0.3, 1.3);
+    if (terms.memory) model_.memory_w_per_mhz = parameter(model::kMemory, power / clock, -10, 10);
+    if (terms.temperature)
+      model_.temperature_w_per_c = parameter(model::kTemperature, power / 100.0, -10, 10);
+    model_.optimal_clock_mhz = optimum();
+    covariance();
+  }
+  const FitEnd& best() const { return best_; }
+
+ private:
+  Estimate parameter(model::Place place, double scale, double low, double high) const {
+    const double value = best_.at[place];
+    const double error =
+        std::sqrt(variance_ * std::max(0.0, best_.covariance[place * model::kPlaces + place]));
+    const double step = std::clamp(2.0 * error, 1e-4 * std::max(value, 0.01), 0.3 * (high - low));
+    Parameters last = best_.at;
+    const auto cost = [&](double x) {
+      std::array<std::optional<double>, model::kPlaces> fixed{};
+      fixed[place] = x;
+      const Parameters from[] = {last, best_.at};
+      const FitEnd end = fit_.fit(terms_, fixed, from, true);
+      if (end.ok) last = end.at;
+      return end.cost;
+    };
+    const auto [lower, upper] = walk_interval(cost, value, step, low, high, threshold_);
+    return {value * scale, lower * scale, upper * scale};
+  }
+
+  Estimate ridge() const {
+    const double clock = fit_.clock_scale();
+    const auto cost = [&](double x) {
+      std::array<std::optional<double>, model::kPlaces> fixed{};
+      fixed[model::kRidge] = x;
+      Parameters steep = best_.at;
+      steep[model::kSlope] = std::min(4.0, 2.0 * steep[model::kSlope] + 0.3);
+      const Parameters from[] = {best_.at, steep};
+      return fit_.fit(terms_, fixed, from, true).cost;
+    };
+    const auto [low, high] = profile_interval(cost, best_.at[model::kRidge], fit_.lowest(), 1.0, threshold_);
+    return {best_.at[model::kRidge] * clock, low * clock, high * clock};
+  }
+
+  Estimate optimum() const {
+    const double clock = fit_.clock_scale();
+    const double value = model_.curve.optimal_clock(model_.low_mhz, model_.high_mhz);
+    const double low = model_.low_mhz / clock;
+    const double high =
+        std::min(model_.high_mhz, std::max(model_.curve.throttle_clock(), model_.low_mhz)) / clock;
+    Terms terms = terms_;
+    terms.ridge = true;
+    FitEnd from = best_;
+    if (!terms_.ridge) from.at[model::kSlope] = 0.3;
+    const auto cost = [&](double x) { return fit_.cost_with_optimum(terms, x, low, high, from); };
+    const auto [lower, upper] = profile_interval(cost, std::min(value / clock, high), low, high, threshold_);
+    return {value, std::min(lower * clock, value), std::max(upper * clock, value)};
+  }
+
+  void covariance() {
+    const double clock = fit_.clock_scale(), power = fit_.power_scale();
+    const double scale[] = {power, power / clock, 1.0 / clock, clock, power};
+    model_.covariance.resize(25);
+    for (std::size_t i = 0; i < 5; ++i) {
+      for (std::size_t j = 0; j < 5; ++j) {
+        model_.covariance[i * 5 + j] =
+            variance_ * best_.covariance[i * model::kPlaces + j] * scale[i] * scale[j];
+      }
+    }
+  }
+
+  const PowerFit& fit_;
+  const PowerModelOptions& options_;
+  PowerModel& model_;
+  Terms terms_;
+  FitEnd best_;
+  double variance_ = 0, threshold_ = 0;
+};
+
+}  // namespace
+
+PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerModelOptions& options) {
+  PowerModel model;
+  const std::vector<PowerSample> kept = clean(samples, model.notes);
+  model.samples = kept.size();
+  std::set<double> clocks;
+  for (const PowerSample& s : kept) clocks.insert(s.clock_mhz);
+  if (clocks.size() < 3) {
+    model.why_not =
+        fmt::format("power is known at {} clocks only; at least 5 are needed to see a ridge", clocks.size());
+    return model;
+  }
+  model.usable = true;
+  model.low_mhz = options.low_mhz.value_or(*clocks.begin());
+  model.high_mhz = std::max(model.low_mhz, options.high_mhz.value_or(*clocks.rbegin()));
+
+  const PowerFit fit(kept);
+  Terms terms;
+  terms.voltage = fit.has_voltage() && clocks.size() >= 4;
+  model.voltage_measured = terms.voltage;
+  terms.ridge = clocks.size() >= 5 || terms.voltage;
+
+  // A power cap: only where it explains what a rising curve cannot.
+  FitEnd end = fit.fit(terms);
+  Terms capped = terms;
+  capped.cap = true;
+  if (clocks.size() >= 6) {
+    const FitEnd capped_end = fit.fit(capped);
+    if (needed(fit, terms, end, capped, capped_end, 0.01)) {
+      terms = capped;
+      end = capped_end;
+    }
+  }
+  // A ridge: only where a straight line does not do.
+  if (terms.ridge) {
+    Terms straight = terms;
+    straight.ridge = false;
+    const FitEnd straight_end = fit.fit(straight);
+    if (!needed(fit, straight, straight_end, terms, end, options.ridge_level)) {
+      model.why_not = "power rises in a straight line with the clock: no ridge in this range";
+      terms = straight;
+      end = straight_end;
+    }
+  } else {
+    model.why_not =
+        fmt::format("power is known at {} clocks only; at least 5 are needed to see a ridge", clocks.size());
+  }
+  // Terms beyond the paper, where samples predicted from the others say so.
+  for (bool Terms::*extra : {&Terms::memory, &Terms::temperature}) {
+    const bool varies = extra == &Terms::memory ? fit.memory_varies() : fit.temperature_varies();
+    if (!varies || kept.size() < 10) continue;
+    Terms more = terms;
+    more.*extra = true;
+    const FitEnd more_end = fit.fit(more, {}, std::span(&end.at, 1));
+    if (more_end.ok && fit.cross_validation(more, more_end) < fit.cross_validation(terms, end)) {
+      terms = more;
+      end = more_end;
+    }
+  }
+  Builder(fit, options, model).build(terms, end);
+
+  if (terms.ridge) {
+    const double lowest = *clocks.begin(), length = *clocks.rbegin() - lowest;
+    if (model.curve.ridge_mhz - lowest < 2e-3 * length) {
+      model.why_not = "the voltage rises over the whole range: the ridge lies at or below the lowest clock";
+    } else {
+      model.found = true;
+      if (model.ridge_mhz.low - lowest < 1e-3 * length) {
+        model.notes.push_back("the data do not exclude a ridge below the lowest clock");
+      }
+    }
+  }
+  if (model.max_power_w) {
+    model.notes.push_back(fmt::format("power is capped at {:.1f} W above {:.0f} MHz",
+                                      model.max_power_w->value, model.curve.throttle_clock()));
+  }
+  return model;
+}
+
+double PowerModel::relative_error(double clock_mhz) const {
+  if (covariance.size() != 25) return std::numeric_limits<double>::infinity();
+  const double power = curve.power(clock_mhz), v = curve.voltage(clock_mhz);
+  const double distance = std::max(0.0, clock_mhz - curve.ridge_mhz);
+  double gradient[5] = {
+      1.0, clock_mhz * v * v, curve.dynamic_w_per_mhz * clock_mhz * 2 * v * distance,
+      distance > 0 ? -curve.dynamic_w_per_mhz * clock_mhz * 2 * v * curve.voltage_slope_per_mhz : 0.0, 0.0};
+  if (power >= curve.max_power_w) {
+    std::fill(gradient, gradient + 4, 0.0);
+    gradient[4] = 1.0;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 5; ++j) sum += gradient[i] * covariance[i * 5 + j] * gradient[j];
+  }
+  return std::sqrt(std::max(0.0, sum)) / power;
+}
+
+ClockRange suggested_range(const PowerModel& model, double share, std::span<const double> clocks) {
+  ClockRange range;
+  const double optimum = model.optimal_clock_mhz.value;
+  range.low_mhz = std::max((1 - share) * optimum, model.low_mhz);
+  range.high_mhz = std::min((1 + share) * optimum, model.high_mhz);
+  if (!clocks.empty()) {
+    double low = 0, high = 0, nearest = clocks[0];
+    std::size_t inside = 0;
+    for (const double clock : clocks) {
+      if (std::abs(clock - optimum) < std::abs(nearest - optimum)) nearest = clock;
+      if (clock < range.low_mhz - 1e-6 || clock > range.high_mhz + 1e-6) continue;
+      low = inside == 0 ? clock : std::min(low, clock);
+      high = inside == 0 ? clock : std::max(high, clock);
+      ++inside;
+    }
+    if (inside == 0) {
+      low = high = nearest;
+      inside = 1;
+    }
+    range = {low, high, 1.0 - static_cast<double>(inside) / static_cast<double>(clocks.size())};
+  } else if (model.high_mhz > model.low_mhz) {
+    range.removed_share = 1.0 - (range.high_mhz - range.low_mhz) / (model.high_mhz - model.low_mhz);
+  }
+  return range;
+}
+
+std::optional<double> next_clock(const PowerModel& model, std::span<const PowerSample> samples,
+                                 std::span<const double> candidates) {
+  std::optional<double> best;
+  double largest = -1;
+  for (const double clock : candidates) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const PowerSample& s : samples) nearest = std::min(nearest, std::abs(s.clock_mhz - clock));
+    if (nearest < 1e-6) continue;
+    // Where the model says nothing of its error yet, the largest gap decides.
+    const double error = model.usable ? model.relative_error(clock) : nearest;
+    if (error > largest) {
+      largest = error;
+      best = clock;
+    }
+  }
+  return best;
+}
+
+std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_t count) {
+  std::vector<double> sorted(candidates.begin(), candidates.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  if (sorted.size() <= count || count < 2) return sorted;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    // Even in the clock, not in its position: the supported clocks of some boards are spaced unevenly.
+    const double wanted = sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) /
+                                               static_cast<double>(count - 1);
+    const double nearest = *std::min_element(sorted.begin(), sorted.end(), [&](double a, double b) {
+      return std::abs(a - wanted) < std::abs(b - wanted);
+    });
+    if (out.empty() || nearest > out.back()) out.push_back(nearest);
+  }
+  return out;
+}
+
+}  // namespace ergotune
