@@ -97,9 +97,7 @@ class CommandSensor : public Sensor {
   void start(const std::string& command) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    // exec: the program itself, not a shell in between, is what is ended later.
-    const std::string script = "exec " + command;
-    const char* arguments[] = {"/bin/sh", "-c", script.c_str(), nullptr};
+    const char* arguments[] = {"/bin/sh", "-c", command.c_str(), nullptr};
     pid_ = fork();
     if (pid_ == 0) {
       setpgid(0, 0);

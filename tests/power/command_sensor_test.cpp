@@ -1,0 +1,63 @@
+#include "power/command_sensor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/power/sensor.hpp"
+
+namespace ergotune {
+namespace {
+
+std::vector<Reading> collect(Sensor& sensor, std::size_t wanted, ReadStatus* last = nullptr) {
+  std::vector<Reading> out;
+  const double end = host_seconds() + 5;
+  ReadStatus status = ReadStatus::no_new_data;
+  while (out.size() < wanted && host_seconds() < end && status != ReadStatus::failed) {
+    status = sensor.read(out);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  if (last) *last = status;
+  return out;
+}
+
+TEST(CommandLineOfASensor, Forms) {
+  EXPECT_EQ(parse_command_line("12.5 300")->watts, 300);
+  EXPECT_EQ(*parse_command_line("12.5 300")->time, 12.5);
+  EXPECT_EQ(parse_command_line("12.5,300.25")->watts, 300.25);
+  EXPECT_EQ(parse_command_line("12.5\t300 W\r")->watts, 300);
+  EXPECT_FALSE(parse_command_line("42.5")->time);
+  for (const char* nonsense : {"", "time watts", "1 2 3", "nan nan", "1 inf", "1 2x"})
+    EXPECT_FALSE(parse_command_line(nonsense)) << nonsense;
+}
+
+TEST(CommandSensor, ReadsWattsFromAProgramOfItsOwnClock) {
+  auto sensor = open_sensor("command:for i in 1 2 3 4 5; do echo \"$i.0 $((100 + i))\"; done; sleep 60");
+  const double before = host_seconds();
+  const auto readings = collect(*sensor, 5);
+  ASSERT_EQ(readings.size(), 5u);
+  EXPECT_EQ(readings[0].value, 101);
+  EXPECT_EQ(readings[4].value, 105);
+  EXPECT_NEAR(readings[4].time - readings[3].time, 1.0, 1e-6);
+  // Nothing is put into the future: the last line is the youngest.
+  EXPECT_LE(readings[4].time, host_seconds());
+  (void)before;
+}
+
+TEST(CommandSensor, KeepsOutWhatIsNoPowerAndSaysWhenTheProgramEnds) {
+  auto sensor = open_sensor("command:printf '# seconds watts\\nrubbish\\n1 0\\n2 -5\\n3 nan\\n4 77\\n'");
+  ReadStatus status{};
+  const auto readings = collect(*sensor, 2, &status);
+  ASSERT_EQ(readings.size(), 1u);
+  EXPECT_EQ(readings[0].value, 77);
+  EXPECT_EQ(status, ReadStatus::failed);
+  EXPECT_THAT(sensor->last_error(), testing::HasSubstr("has ended"));
+}
+
+TEST(CommandSensor, NeedsAProgram) { EXPECT_THROW(open_sensor("command:"), UserError); }
+
+}  // namespace
+}  // namespace ergotune

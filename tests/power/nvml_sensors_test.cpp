@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/power/sensor.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "power/nvml_library.hpp"
+#include "power/pci_address.hpp"
+#include "power/sensor_semantics.hpp"
+
+namespace ergotune {
+namespace {
+
+using fake_nvml::FakeNvml;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// One process holds one NVML library, so every test here runs in the process that gtest_discover_tests gives
+// it; run by hand, the fake's state is chosen by the first test.
+class Nvml : public testing::Test {
+ protected:
+  void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
+  /// The library maps its state once per process, so all tests of one process share one fake.
+  static FakeNvml& fake(const std::string& description = "generation=hopper devices=2") {
+    static FakeNvml* instance = nullptr;
+    if (!instance) {
+      instance = new FakeNvml(description);
+      instance->use_here();
+    } else {
+      auto& state = instance->state();
+      const pthread_mutex_t mutex = state.mutex;
+      fake_nvml::initialise(state, description);
+      state.mutex = mutex;
+    }
+    return *instance;
+  }
+};
+
+TEST(PciAddress, EverySpellingBecomesOne) {
+  for (const char* spelling : {"0000:1B:00.0", "1b:00.0", "00000000:1B:00.0", "1b:00", "0000:1b:00"})
+    EXPECT_EQ(normalise_pci_address(spelling), "00000000:1b:00.0") << spelling;
+  EXPECT_EQ(normalise_pci_address("0001:af:1f.3"), "00000001:af:1f.3");
+  for (const char* nonsense : {"", "x", "1b", "GPU-1234", "1b:00.0.0", "a:b:c:d", ":1b:00"})
+    EXPECT_EQ(normalise_pci_address(nonsense), "") << nonsense;
+}
+
+TEST_F(Nvml, ListsEverySensorOfEveryBoard) {
+  fake();
+  std::vector<std::string> ids;
+  for (const auto& info : list_sensors()) ids.push_back(info.id);
+  EXPECT_THAT(ids, ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average",
+                               "nvml:1/energy", "nvml:1/samples", "nvml:1/instant", "nvml:1/average"));
+}
+
+TEST_F(Nvml, DeviceMeetsItsSensorsByUuidOrPciAddress) {
+  auto& nvml = fake();
+  const std::string uuid = nvml.board(1).uuid;
+  auto by_uuid = sensors_for_device(uuid, "", false);
+  ASSERT_EQ(by_uuid.size(), 4u);
+  EXPECT_EQ(by_uuid[0]->info().id, "nvml:1/energy");
+  EXPECT_EQ(by_uuid[0]->info().kind, SensorKind::cumulative_energy);
+  auto by_pci = sensors_for_device("", "0000:2b:00.0", false);
+  ASSERT_EQ(by_pci.size(), 4u);
+  EXPECT_EQ(by_pci[0]->info().uuid, uuid);
+  EXPECT_EQ(open_sensor("nvml:" + uuid)->info().id, "nvml:1/energy");
+  EXPECT_EQ(open_sensor("nvml:" + uuid + "/instant")->info().id, "nvml:1/instant");
+  EXPECT_EQ(open_sensor("nvml:0000:1B:00.0")->info().id, "nvml:0/energy");
+}
+
+TEST_F(Nvml, UnknownBoardOrSensorIsOneMessageThatNamesWhatThereIs) {
+  fake();
+  std::vector<std::string> notes;
+  EXPECT_TRUE(sensors_for_device("GPU-somebody-else", "", false, &notes).empty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("none of its 2 boards")));
+  try {
+    open_sensor("nvml:7/energy");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nvml:1  NVIDIA H100"));
+  }
+  try {
+    open_sensor("nvml:0/enrgy");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"energy\""));
+  }
+  EXPECT_THROW(open_sensor("nvlm:0"), UserError);
+}
+
+TEST_F(Nvml, GenerationsOfferWhatTheyHave) {
+  auto roles = [&](const char* description) {
+    fake(description);
+    std::vector<std::string> names;
+    for (const auto& sensor : sensors_for_device(fake_nvml::FakeNvml().board().uuid, "", false))
+      names.push_back(sensor_role(sensor->info()));
+    return names;
+  };
+  EXPECT_THAT(roles("generation=volta"), ElementsAre("energy", "samples", "instant"));
+  EXPECT_THAT(roles("generation=kepler"), ElementsAre("instant"));
+  EXPECT_THAT(roles("generation=ga100"), ElementsAre("energy", "samples", "instant", "average"));
+  fake("generation=kepler");
+  EXPECT_EQ(open_sensor("nvml:0")->info().kind, SensorKind::exponential_power);
+}
+
+TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
+  auto& nvml = fake("generation=hopper seed=3");
+  nvml.set_activity(0.5);
+  auto counter = open_sensor("nvml:0/energy");
+  auto samples = open_sensor("nvml:0/samples");
+  wait_for(0.3);
+  samples->restart();
+  std::vector<Reading> joules, watts;
+  const double start = host_seconds();
+  while (host_seconds() < start + 0.6) {
+    ASSERT_EQ(counter->read(joules), ReadStatus::ok);
+    samples->read(watts);
+    wait_for(0.002);
+  }
+  EXPECT_GT(joules.back().value, joules.front().value);
+  ASSERT_GT(watts.size(), 20u);
+  double sum = 0;
+  for (const auto& reading : watts) {
+    EXPECT_GT(reading.time, start - 0.05);
+    EXPECT_LT(reading.time, host_seconds());
+    sum += reading.value;
+  }
+  const double truth =
+      (nvml.true_energy_at(watts.back().time) - nvml.true_energy_at(watts.front().time - 0.02)) /
+      (watts.back().time - watts.front().time + 0.02);
+  EXPECT_NEAR(sum / static_cast<double>(watts.size()), truth, 0.01 * truth);
+  // Time stamps are those of the updates, 20 ms apart.
+  for (std::size_t i = 1; i < watts.size(); ++i) EXPECT_NEAR(watts[i].time - watts[i - 1].time, 0.02, 1e-3);
+}
+
+TEST_F(Nvml, FailuresAreNeverANumber) {
+  auto& nvml = fake();
+  auto instant = open_sensor("nvml:0/instant");
+  auto counter = open_sensor("nvml:0/energy");
+  auto samples = open_sensor("nvml:0/samples");
+  std::vector<Reading> out;
+  nvml.add_fault("field:186", 3);  // the call itself still succeeds
+  EXPECT_EQ(instant->read(out), ReadStatus::not_supported);
+  EXPECT_THAT(instant->last_error(), HasSubstr("field 186"));
+  nvml.add_fault("nvmlDeviceGetTotalEnergyConsumption", 15);
+  EXPECT_EQ(counter->read(out), ReadStatus::failed);
+  EXPECT_THAT(counter->last_error(), HasSubstr("GPU is lost"));
+  nvml.add_fault("nvmlDeviceGetSamples", 999);
+  EXPECT_EQ(samples->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+  nvml.clear_faults();
+  EXPECT_EQ(instant->read(out), ReadStatus::ok);
+}
+
+TEST_F(Nvml, AZeroReadingIsAFailure) {
+  auto& nvml = fake("generation=ampere");
+  nvml.board().instant.gain = 0;
+  std::vector<Reading> out;
+  std::vector<std::string> notes;
+  for (const auto& sensor : sensors_for_device(nvml.board().uuid, "", false, &notes))
+    EXPECT_NE(sensor_role(sensor->info()), "instant");
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("0 W")));
+}
+
+TEST_F(Nvml, MonitorReadsTheBoard) {
+  auto& nvml = fake("generation=hopper");
+  nvml.set_activity(1.0);
+  wait_for(0.3);
+  auto monitor = monitor_for_device(nvml.board().uuid, "");
+  ASSERT_TRUE(monitor);
+  auto state = monitor->read();
+  EXPECT_NEAR(*state.core_clock_mhz, 1740, 60);  // the power cap holds it below 1980
+  EXPECT_EQ(*state.memory_clock_mhz, 2619);
+  EXPECT_GT(*state.temperature_c, 30);
+  EXPECT_EQ(*state.power_limit_w, 700);
+  EXPECT_FALSE(state.core_voltage_v);
+  EXPECT_THAT(state.clock_reasons, testing::Contains("power_cap"));
+  ASSERT_TRUE(state.foreign_processes);
+  EXPECT_TRUE(state.foreign_processes->empty());
+  // Either temperature call will do.
+  nvml.add_fault("nvmlDeviceGetTemperatureV", 13);
+  EXPECT_TRUE(monitor->read().temperature_c);
+  nvml.add_fault("nvmlDeviceGetTemperature", 26);
+  EXPECT_FALSE(monitor->read().temperature_c);
+}
+
+TEST_F(Nvml, ForeignProcessesAreSeenAndOurOwnAreNot) {
+  auto& nvml = fake();
+  auto monitor = monitor_for_device(nvml.board().uuid, "");
+  nvml.board().process_count = 2;
+  nvml.board().processes[0] = static_cast<std::uint32_t>(getpid());
+  nvml.board().processes[1] = 1;
+  EXPECT_THAT(*monitor->read().foreign_processes, ElementsAre(1));
+  nvml.board().process_count = 1;
+  nvml.board().processes[0] = 4194303;  // a number of the host's that means nothing here: may be ourselves
+  EXPECT_FALSE(monitor->read().foreign_processes);
+}
+
+TEST_F(Nvml, MissingDriverIsANoteNotAnError) {
+  setenv("ERGOTUNE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+  std::vector<std::string> notes;
+  EXPECT_TRUE(list_sensors().empty());
+  EXPECT_TRUE(sensors_for_device("GPU-1", "", false, &notes).empty());
+  ASSERT_FALSE(notes.empty());
+  EXPECT_THAT(notes[0], HasSubstr("/nonexistent/libnvidia-ml.so.1"));
+  EXPECT_EQ(monitor_for_device("GPU-1", ""), nullptr);
+  EXPECT_THROW(open_sensor("nvml:0"), UserError);
+  setenv("ERGOTUNE_NVML", FakeNvml::library().c_str(), 1);
+}
+
+TEST_F(Nvml, StoredCalibrationHoldsForItsBoardAndDriver) {
+  fake();
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
+  setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
+  std::filesystem::create_directories(folder / "calibration");
+  auto counter = open_sensor("nvml:0/energy");
+  EXPECT_FALSE(counter->info().calibrated);
+  const auto file = calibration_file(counter->info());
+  auto write = [&](const std::string& driver) {
+    std::ofstream(file)
+        << R"({"driver":")" << driver
+        << R"(","sensors":{"energy":{"update_period":{"value":0.0987},"lag":{"value":0.03},"meter":{"gain":1.05,"offset":2}}}})";
+  };
+  write("580.159.00");
+  counter = open_sensor("nvml:0/energy");
+  EXPECT_TRUE(counter->info().calibrated);
+  EXPECT_EQ(counter->info().update_period, 0.0987);
+  EXPECT_EQ(counter->info().lag, 0.03);
+  EXPECT_EQ(counter->info().gain, 1.05);
+  EXPECT_FALSE(open_sensor("nvml:0/instant")->info().calibrated);
+  write("535.1");
+  EXPECT_FALSE(open_sensor("nvml:0/energy")->info().calibrated);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace ergotune
