@@ -10,6 +10,7 @@ namespace ergotune::search {
 using StrategyList = std::vector<StrategyDescription>;
 
 void add_sampling(StrategyList& list);
+void add_bayesian(StrategyList& list);
 
 /// A description whose maker builds a T from its context.
 template <class T>

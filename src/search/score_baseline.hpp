@@ -1,5 +1,5 @@
-// What random search reaches on a space, and how long a strategy may take: steps 2 to 5 of the community's method
-// (Willemsen et al., "A methodology for comparing optimization algorithms for auto-tuning", 2024).
+// What random search reaches on a space, and how long a strategy may take: steps 2 to 5 of the community's
+// method (Willemsen et al., "A methodology for comparing optimization algorithms for auto-tuning", 2024).
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ std::size_t draws_to_cutoff(std::span<const double> descending, double p);
 /// Expected best of k draws without replacement, by position in the sorted values.
 double expected_best(std::span<const double> descending, std::size_t k);
 
-/// `values` of the valid configurations; `valid_seconds` and `failed_seconds` what each evaluation costs. Throws Error
-/// when there is no valid value.
+/// `values` of the valid configurations; `valid_seconds` and `failed_seconds` what each evaluation costs.
+/// Throws Error when there is no valid value.
 ScoreBaseline make_baseline(std::span<const double> values, std::span<const double> valid_seconds,
                             std::span<const double> failed_seconds);
 

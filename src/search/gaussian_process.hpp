@@ -1,0 +1,46 @@
+// Gaussian process over the configurations of a search space, with its posterior kept up to date over a pool
+// of candidates: adding an observation costs one pass over the pool (Rasmussen and Williams, "Gaussian
+// Processes for Machine Learning", 2006, algorithm 2.1; the rank-one form of its Cholesky factor).
+//
+// The kernel is a product over the features (encoding.hpp) of one-dimensional kernels, looked up in tables
+// since every feature takes few distinct values. Its variance and the mean are found in closed form, length
+// scales and noise by the marginal likelihood with log-normal priors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "search/encoding.hpp"
+
+namespace ergotune::search {
+
+class GaussianProcess {
+ public:
+  explicit GaussianProcess(const SearchSpace& space);
+  GaussianProcess(GaussianProcess&&) noexcept;
+  GaussianProcess& operator=(GaussianProcess&&) noexcept;
+  ~GaussianProcess();
+
+  /// The candidates that predictions are wanted for. Costs one pass per observation.
+  void set_pool(std::vector<ConfigurationIndex> pool);
+  const std::vector<ConfigurationIndex>& pool() const;
+
+  /// Adds an observation's place; its value comes with set_values().
+  void observe(ConfigurationIndex index);
+  std::size_t observations() const;
+  /// The observed values, in the order they were observed: what they mean may change as more is known.
+  void set_values(std::span<const double> values);
+  /// Adjusts length scales and noise to the values set last; `effort` scales the number of trials.
+  void fit(double effort = 1);
+
+  /// Mean and standard deviation over the pool, in the units of the values.
+  void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune::search
