@@ -79,9 +79,13 @@ class CommandSensor : public Sensor {
     }
     const double now = host_seconds();
     std::size_t begin = 0;
+    std::vector<CommandLine> lines;
     for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1)
-      take(std::string_view(pending_).substr(begin, end - begin), now, out);
+      take(std::string_view(pending_).substr(begin, end - begin), now, lines);
     pending_.erase(0, begin);
+    // Lines that arrive together were printed at different times: place them by the youngest.
+    for (const auto& line : lines)
+      out.push_back({line.time ? *line.time + offset_ : now, info_.gain * line.watts + info_.offset});
     if (out.size() > before) return ReadStatus::ok;
     if (!ended) return ReadStatus::no_new_data;
     error_ = "the sensor program has ended" + (error_.empty() ? "" : "; " + error_);
@@ -113,7 +117,7 @@ class CommandSensor : public Sensor {
     fcntl(output_, F_SETFL, O_NONBLOCK);
   }
 
-  void take(std::string_view line, double now, std::vector<Reading>& out) {
+  void take(std::string_view line, double now, std::vector<CommandLine>& lines) {
     const auto parsed = parse_command_line(line);
     if (!parsed) {
       if (!line.empty() && line.front() != '#') error_ = fmt::format("not \"seconds watts\": {}", line);
@@ -123,24 +127,19 @@ class CommandSensor : public Sensor {
       error_ = fmt::format("left out a reading of {} W", parsed->watts);
       return;
     }
-    double time = now;
     if (parsed->time) {
       // Its clock may be ours, the wall's, or its own; lines can only come late, so the smallest delay is the
       // nearest.
+      const double delay = now - *parsed->time;
       if (!axis_known_) {
         axis_known_ = true;
         const double wall = wall_seconds();
-        if (std::abs(*parsed->time - now) < 5)
-          offset_ = 0, axis_fixed_ = true;
-        else if (std::abs(*parsed->time - wall) < 5)
-          offset_ = now - wall, axis_fixed_ = true;
-        else
-          offset_ = now - *parsed->time;
+        axis_fixed_ = std::abs(delay) < 5 || std::abs(*parsed->time - wall) < 5;
+        offset_ = std::abs(delay) < 5 ? 0 : axis_fixed_ ? now - wall : delay;
       }
-      if (!axis_fixed_) offset_ = std::min(offset_, now - *parsed->time);
-      time = *parsed->time + offset_;
+      if (!axis_fixed_) offset_ = std::min(offset_, delay);
     }
-    out.push_back({time, info_.gain * parsed->watts + info_.offset});
+    lines.push_back(*parsed);
   }
 
   SensorInfo info_;
