@@ -1,0 +1,165 @@
+// kernel.arguments: scalars, buffers and how they are filled, local memory.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "problem/toml_sections.hpp"
+
+namespace ergotune::toml_reading {
+
+namespace {
+
+const std::vector<std::string> kTypeNames{"int8",  "uint8",  "int16",   "uint16",  "int32",  "uint32",
+                                          "int64", "uint64", "float16", "float32", "float64"};
+
+bool is_integer_type(ElementType type) { return type < ElementType::float16; }
+
+void read_random(const Table& table, Argument& argument) {
+  if (const toml::node* bounds = table.find("random")) {
+    const toml::array* pair = bounds->as_array();
+    const std::string what = fmt::format("\"random\" in {}", table.title());
+    if (!pair || pair->size() != 2) table.wrong_kind(*bounds, what, "a list [low, high]");
+    argument.fill.low = table.number_of((*pair)[0], what);
+    argument.fill.high = table.number_of((*pair)[1], what);
+    if (!(argument.fill.low <= argument.fill.high)) {
+      throw UserError(fmt::format("{} goes from {} down to {}; the lower value comes first", what,
+                                  argument.fill.low, argument.fill.high),
+                      table.place_of(*bounds));
+    }
+  }
+  if (const auto seed = table.optional_integer("seed"))
+    argument.fill.seed = static_cast<std::uint64_t>(*seed);
+}
+
+void read_fill_table(const Table& table, Argument& argument, const std::filesystem::path& folder) {
+  table.allow({"random", "seed", "range", "constant", "file"});
+  table.at_most_one_of({"random", "range", "constant", "file"});
+  Fill& fill = argument.fill;
+  if (const toml::node* range = table.find("range")) {
+    const toml::array* pair = range->as_array();
+    const std::string what = fmt::format("\"range\" in {}", table.title());
+    if (!pair || pair->size() != 2) table.wrong_kind(*range, what, "a list [start, step]");
+    fill.kind = Fill::Kind::range;
+    fill.start = table.number_of((*pair)[0], what);
+    fill.step = table.number_of((*pair)[1], what);
+  } else if (const auto constant = table.optional_number("constant")) {
+    fill.kind = Fill::Kind::constant;
+    fill.value = *constant;
+  } else if (const auto file = table.optional_text("file")) {
+    fill.kind = Fill::Kind::file;
+    fill.file = (folder / *file).lexically_normal();
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(fill.file, error)) {
+      throw UserError(
+          fmt::format("the file {} that fills argument \"{}\" does not exist (paths start at the folder of "
+                      "the problem file)",
+                      fill.file.string(), argument.name),
+          table.place_of(*table.find("file")));
+    }
+  } else {
+    fill.kind = Fill::Kind::random;
+    read_random(table, argument);
+  }
+}
+
+void read_fill(const Table& table, Argument& argument, const std::filesystem::path& folder) {
+  if (is_integer_type(argument.type)) argument.fill.low = 0, argument.fill.high = 127;
+  // What is only written starts from zeros: an output that nobody writes then shows.
+  if (argument.access == Access::write) argument.fill.kind = Fill::Kind::constant;
+  const toml::node* node = table.find("fill");
+  if (!node) return;
+  if (node->is_number()) {
+    argument.fill.kind = Fill::Kind::constant;
+    argument.fill.value = *node->value<double>();
+  } else if (node->is_string()) {
+    const std::string word = *node->value<std::string>();
+    if (word == "random") {
+      argument.fill.kind = Fill::Kind::random;
+    } else if (word == "range") {
+      argument.fill.kind = Fill::Kind::range;
+    } else {
+      throw UserError(fmt::format("unknown fill \"{}\"{}", word, suggestion(word, {"random", "range"})) +
+                          "; or a number, { random = [low, high], seed = n }, { range = [start, step] }, "
+                          "{ constant = x }, { file = \"data.bin\" }",
+                      table.place_of(*node));
+    }
+  } else {
+    read_fill_table(table.table({"fill", node, table.key_place("fill")}), argument, folder);
+  }
+}
+
+Access read_access(const Table& table) {
+  const auto word = table.optional_text("access");
+  if (!word || *word == "read") return Access::read;
+  if (*word == "write") return Access::write;
+  if (*word == "read_write") return Access::read_write;
+  throw UserError(
+      fmt::format("unknown access \"{}\"{}", *word, suggestion(*word, {"read", "write", "read_write"})),
+      table.place_of(*table.find("access")));
+}
+
+Argument read_argument(const Table& table, std::size_t position, const std::filesystem::path& folder) {
+  table.allow({"name", "type", "value", "count", "local_count", "fill", "access"});
+  table.at_most_one_of({"value", "count", "local_count"});
+  Argument argument;
+  argument.place = table.place();
+  argument.name = table.text("name", "what the argument is called");
+  const std::string type = table.text("type", "the type of its elements, such as \"float32\"");
+  if (const auto known = element_type(type)) {
+    argument.type = *known;
+  } else {
+    throw UserError(fmt::format("unknown type \"{}\" of argument \"{}\"{}", type, argument.name,
+                                suggestion(type, kTypeNames)),
+                    table.place_of(*table.find("type")));
+  }
+  const std::string what = fmt::format("argument \"{}\"", argument.name);
+  if (const toml::node* value = table.find("value")) {
+    argument.kind = Argument::Kind::scalar;
+    argument.value = table.expression_of(*value, "the value of " + what);
+    for (const char* key : {"fill", "access"}) {
+      if (!table.has(key)) continue;
+      throw UserError(fmt::format("{} is a scalar (it has \"value\"), so it takes no \"{}\"", what, key),
+                      table.key_place(key));
+    }
+    return argument;
+  }
+  if (const toml::node* count = table.find("local_count")) {
+    argument.kind = Argument::Kind::local_memory;
+    argument.count = table.expression_of(*count, "the count of " + what);
+    return argument;
+  }
+  argument.kind = Argument::Kind::buffer;
+  argument.count = table.expression_of(
+      table.require(
+          "count",
+          "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local "
+          "memory)"),
+      "the count of " + what);
+  argument.access = read_access(table);
+  // Buffers filled at random differ from each other without anybody having to say so.
+  argument.fill.seed = position + 1;
+  read_fill(table, argument, folder);
+  return argument;
+}
+
+}  // namespace
+
+std::vector<Argument> read_arguments(const Table& parent, const toml::node& node,
+                                     const std::filesystem::path& folder) {
+  const toml::array* list = node.as_array();
+  if (!list)
+    parent.wrong_kind(node, "\"arguments\"", "a list of tables, in the order of the kernel's arguments");
+  std::vector<Argument> result;
+  std::set<std::string> names;
+  for (const toml::node& item : *list) {
+    const Table table = parent.table(item, fmt::format("argument {}", result.size() + 1));
+    result.push_back(read_argument(table, result.size(), folder));
+    if (!names.insert(result.back().name).second) {
+      throw UserError(fmt::format("two arguments are called \"{}\"", result.back().name),
+                      table.key_place("name"));
+    }
+  }
+  return result;
+}
+
+}  // namespace ergotune::toml_reading

@@ -1,0 +1,166 @@
+// [metrics], objective, [tune], [plans].
+#include <fmt/format.h>
+
+#include "problem/toml_sections.hpp"
+
+namespace ergotune::toml_reading {
+
+namespace {
+
+double positive(const Table& table, const char* key, double value) {
+  if (value > 0) return value;
+  throw UserError(fmt::format("\"{}\" in {} must be greater than 0, not {}", key, table.title(), value),
+                  table.place_of(*table.find(key)));
+}
+
+void read_number(const Table& table, const char* key, std::optional<double>& into) {
+  if (const auto value = table.optional_number(key)) into = positive(table, key, *value);
+}
+
+void read_count(const Table& table, const char* key, std::optional<int>& into, std::int64_t least = 1) {
+  const auto value = table.optional_integer(key);
+  if (!value) return;
+  if (*value < least || *value > 1'000'000'000) {
+    throw UserError(
+        fmt::format("\"{}\" in {} must be at least {}, not {}", key, table.title(), least, *value),
+        table.place_of(*table.find(key)));
+  }
+  into = static_cast<int>(*value);
+}
+
+/// A budget is written as on the command line, or as a plain count of evaluations.
+std::optional<std::string> read_budget(const Table& table) {
+  const toml::node* node = table.find("budget");
+  if (!node) return std::nullopt;
+  if (node->is_integer()) {
+    return std::to_string(
+        static_cast<std::int64_t>(positive(table, "budget", table.number_of(*node, "budget"))));
+  }
+  if (!node->is_string()) {
+    table.wrong_kind(*node, fmt::format("\"budget\" in {}", table.title()),
+                     "a count of evaluations or a time such as \"10min\"");
+  }
+  return *node->value<std::string>();
+}
+
+PlanStageSpec read_stage(const Table& table) {
+  table.allow({"name", "free", "fixed", "objective", "strategy", "budget"});
+  PlanStageSpec stage;
+  stage.name = table.optional_text("name").value_or("");
+  table.require("free", "the parameters this stage may change: names, or \"code\", \"clocks\", \"all\"");
+  stage.free = table.optional_texts("free");
+  if (stage.free.empty())
+    throw UserError(fmt::format("{} frees no parameters", table.title()), table.key_place("free"));
+  if (const auto fixed = table.optional_table("fixed")) {
+    for (const Entry& entry : fixed->entries()) {
+      stage.fixed[entry.key] =
+          fixed->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, fixed->title()));
+    }
+  }
+  stage.objective = table.optional_text("objective").value_or("");
+  stage.strategy = table.optional_text("strategy").value_or("");
+  stage.budget = read_budget(table).value_or("");
+  return stage;
+}
+
+}  // namespace
+
+std::vector<Metric> read_metrics(const Table& table) {
+  std::vector<Metric> metrics;
+  for (const Entry& entry : table.entries()) {
+    Metric metric;
+    metric.name = entry.key;
+    const std::string what = fmt::format("metric \"{}\"", entry.key);
+    if (entry.node->is_table()) {
+      const Table inner = table.table(entry);
+      inner.allow({"expression", "unit"});
+      metric.expression =
+          inner.expression_of(inner.require("expression", "how the metric is computed"), what);
+      metric.unit = inner.optional_text("unit").value_or("");
+    } else {
+      if (!entry.node->is_string()) table.wrong_kind(*entry.node, what, "an expression in quotes");
+      metric.expression = table.expression_of(*entry.node, what);
+    }
+    metrics.push_back(std::move(metric));
+  }
+  return metrics;
+}
+
+ObjectiveSpec read_objective(const Table& parent, const toml::node& node) {
+  ObjectiveSpec spec;
+  if (!node.is_table()) {
+    spec.text = parent.text_of(node, "\"objective\"");
+    spec.place = parent.inside(node);
+    return spec;
+  }
+  const Table table = parent.table(node, "[objective]");
+  table.allow({"expression", "direction"});
+  spec.text = table.text("expression", "what to optimise, such as \"energy\"");
+  spec.place = table.inside(*table.find("expression"));
+  if (const auto word = table.optional_text("direction")) {
+    if (*word != "min" && *word != "max") {
+      throw UserError(fmt::format("the direction of an objective is \"min\" or \"max\", not \"{}\"", *word),
+                      table.place_of(*table.find("direction")));
+    }
+    spec.direction = *word == "min" ? Direction::minimise : Direction::maximise;
+  }
+  return spec;
+}
+
+TuneDefaults read_tune(const Table& table) {
+  table.allow({"device", "strategy", "budget", "seed", "jobs", "store", "plan", "objective", "sensors",
+               "controls", "strategy_options", "precision", "time_limit", "energy_budget", "cold_cache",
+               "warm_up", "min_repeats", "max_repeats"});
+  TuneDefaults tune;
+  tune.device = table.optional_text("device");
+  tune.strategy = table.optional_text("strategy");
+  tune.budget = read_budget(table);
+  tune.objective = table.optional_text("objective");
+  tune.store = table.optional_text("store");
+  tune.plan = table.optional_text("plan");
+  if (const auto seed = table.optional_integer("seed")) tune.seed = static_cast<std::uint64_t>(*seed);
+  read_count(table, "jobs", tune.jobs);
+  tune.sensors = table.optional_texts("sensors");
+  tune.controls = table.optional_texts("controls");
+  if (const auto options = table.optional_table("strategy_options")) {
+    for (const Entry& entry : options->entries()) {
+      tune.strategy_options[entry.key] =
+          options->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, options->title()));
+    }
+  }
+  read_number(table, "precision", tune.precision);
+  read_number(table, "time_limit", tune.time_limit);
+  read_number(table, "energy_budget", tune.energy_budget);
+  tune.cold_cache = table.optional_boolean("cold_cache");
+  read_count(table, "warm_up", tune.warm_up, 0);
+  read_count(table, "min_repeats", tune.min_repeats);
+  read_count(table, "max_repeats", tune.max_repeats);
+  if (tune.min_repeats && tune.max_repeats && *tune.min_repeats > *tune.max_repeats) {
+    throw UserError(fmt::format("min_repeats ({}) is greater than max_repeats ({})", *tune.min_repeats,
+                                *tune.max_repeats),
+                    table.key_place("min_repeats"));
+  }
+  return tune;
+}
+
+std::vector<PlanSpec> read_plans(const Table& table) {
+  std::vector<PlanSpec> plans;
+  for (const Entry& entry : table.entries()) {
+    PlanSpec plan{entry.key, {}};
+    const toml::array* stages = entry.node->as_array();
+    if (!stages) {
+      table.wrong_kind(*entry.node, fmt::format("plan \"{}\"", entry.key),
+                       fmt::format("a list of stages, each a table [[plans.{}]]", entry.key));
+    }
+    for (const toml::node& node : *stages) {
+      plan.stages.push_back(read_stage(
+          table.table(node, fmt::format("stage {} of plan \"{}\"", plan.stages.size() + 1, plan.name))));
+    }
+    if (plan.stages.empty())
+      throw UserError(fmt::format("plan \"{}\" has no stages", plan.name), entry.place);
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace ergotune::toml_reading

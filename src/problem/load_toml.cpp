@@ -1,0 +1,76 @@
+#include "problem/load_toml.hpp"
+
+#include <fmt/format.h>
+
+#include "problem/checks.hpp"
+#include "problem/toml_sections.hpp"
+
+namespace ergotune {
+
+using namespace toml_reading;
+
+namespace {
+
+Problem read_problem(const Table& root, const std::filesystem::path& file) {
+  root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
+              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation"});
+  const auto folder = file.parent_path();
+  Problem problem;
+  problem.file = file;
+  problem.name = root.optional_text("name").value_or(file.stem().string());
+  problem.description = root.optional_text("description").value_or("");
+  if (const auto table = root.optional_table("constants")) problem.constants = read_constants(*table);
+  if (const auto table = root.optional_table("constants_for")) {
+    problem.constants_by_device = read_constants_by_device(*table);
+  }
+  root.require("parameters", "a table [parameters] with what is tuned");
+  problem.parameters = read_parameters(*root.optional_table("parameters"));
+  if (const auto table = root.optional_table("execution"))
+    problem.execution_parameters = read_execution(*table);
+  if (problem.parameters.empty() && problem.execution_parameters.empty()) {
+    throw UserError("[parameters] is empty: there is nothing to tune", root.key_place("parameters"));
+  }
+  if (const toml::node* node = root.find("restrictions"))
+    problem.restrictions = read_restrictions(root, *node);
+  root.require("kernel", "a table [kernel] with function, source and arguments");
+  problem.kernel = read_kernel(*root.optional_table("kernel"), folder);
+  if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
+  if (const auto table = root.optional_table("verification")) {
+    problem.verification = read_verification(*table, folder, problem.kernel);
+  }
+  if (const auto table = root.optional_table("tune")) problem.defaults = read_tune(*table);
+  if (const toml::node* node = root.find("objective")) {
+    problem.objective = read_objective(root, *node);
+    if (problem.defaults.objective) {
+      throw UserError("the objective is given twice, at the top and in [tune]; keep one of them",
+                      root.optional_table("tune")->key_place("objective"));
+    }
+  } else if (problem.defaults.objective) {
+    const Table tune = *root.optional_table("tune");
+    problem.objective.text = *problem.defaults.objective;
+    problem.objective.place = tune.inside(*tune.find("objective"));
+    problem.defaults.objective.reset();  // it is the problem's objective now
+  }
+  if (const auto table = root.optional_table("plans")) problem.plans = read_plans(*table);
+  if (const auto table = root.optional_table("simulation")) problem.simulation = read_simulation(*table);
+  return problem;
+}
+
+}  // namespace
+
+Problem load_toml_problem(const std::string& text, const std::filesystem::path& file) {
+  toml::table document;
+  try {
+    document = toml::parse(text, file.string());
+  } catch (const toml::parse_error& error) {
+    const auto& begin = error.source().begin;
+    throw UserError(fmt::format("this is not TOML: {}", error.description()),
+                    {file.string(), static_cast<int>(begin.line), static_cast<int>(begin.column)});
+  }
+  const Table root(document, kWholeFile, file.string(), {file.string(), 0, 0});
+  Problem problem = read_problem(root, file);
+  check_names(problem);
+  return problem;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,137 @@
+#include "ergotune/problem/problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ergotune {
+
+namespace {
+
+constexpr std::array<std::pair<Language, const char*>, 6> kLanguages{{{Language::cuda, "cuda"},
+                                                                      {Language::opencl, "opencl"},
+                                                                      {Language::hip, "hip"},
+                                                                      {Language::c, "c"},
+                                                                      {Language::cpp, "cpp"},
+                                                                      {Language::fortran, "fortran"}}};
+
+struct TypeName {
+  ElementType type;
+  const char* name;
+  std::size_t size;
+};
+constexpr std::array<TypeName, 11> kTypes{{{ElementType::int8, "int8", 1},
+                                           {ElementType::uint8, "uint8", 1},
+                                           {ElementType::int16, "int16", 2},
+                                           {ElementType::uint16, "uint16", 2},
+                                           {ElementType::int32, "int32", 4},
+                                           {ElementType::uint32, "uint32", 4},
+                                           {ElementType::int64, "int64", 8},
+                                           {ElementType::uint64, "uint64", 8},
+                                           {ElementType::float16, "float16", 2},
+                                           {ElementType::float32, "float32", 4},
+                                           {ElementType::float64, "float64", 8}}};
+
+// The names that C, CUDA and OpenCL programmers use for the same types.
+constexpr std::array<std::pair<const char*, ElementType>, 15> kTypeAliases{
+    {{"half", ElementType::float16},
+     {"float", ElementType::float32},
+     {"double", ElementType::float64},
+     {"char", ElementType::int8},
+     {"uchar", ElementType::uint8},
+     {"unsigned char", ElementType::uint8},
+     {"short", ElementType::int16},
+     {"ushort", ElementType::uint16},
+     {"unsigned short", ElementType::uint16},
+     {"int", ElementType::int32},
+     {"uint", ElementType::uint32},
+     {"unsigned int", ElementType::uint32},
+     {"unsigned", ElementType::uint32},
+     {"long", ElementType::int64},
+     {"ulong", ElementType::uint64}}};
+
+/// Where tuning is compared from, for one parameter; the parameters before it are already in `scope_values`.
+std::optional<Value> default_value(const Parameter& parameter, const Scope& scope) {
+  if (parameter.default_value) return parameter.default_value;
+  if (parameter.range) {
+    try {
+      return parameter.range->start.evaluate(scope);
+    } catch (const UserError&) {
+      // a bound that needs a device's properties; the smallest value of the space stands in below
+    }
+  }
+  if (parameter.values.empty()) return std::nullopt;
+  return parameter.values.front();
+}
+
+}  // namespace
+
+std::string to_string(Language language) {
+  for (const auto& [value, name] : kLanguages) {
+    if (value == language) return name;
+  }
+  return "unknown";
+}
+
+std::string to_string(ElementType type) {
+  for (const auto& entry : kTypes) {
+    if (entry.type == type) return entry.name;
+  }
+  return "unknown";
+}
+
+std::optional<ElementType> element_type(std::string_view name) {
+  for (const auto& entry : kTypes) {
+    if (name == entry.name) return entry.type;
+  }
+  for (const auto& [alias, type] : kTypeAliases) {
+    if (name == alias) return type;
+  }
+  return std::nullopt;
+}
+
+std::size_t size_of(ElementType type) {
+  for (const auto& entry : kTypes) {
+    if (entry.type == type) return entry.size;
+  }
+  return 0;
+}
+
+const KernelSource* Kernel::source_for(Language language) const {
+  const auto found = std::find_if(sources.begin(), sources.end(),
+                                  [&](const KernelSource& s) { return s.language == language; });
+  return found == sources.end() ? nullptr : &*found;
+}
+
+Constants Problem::constants_for(const std::string& device_name, const Constants& device_properties) const {
+  Constants result = constants;
+  for (const auto& [part, values] : constants_by_device) {
+    if (device_name.find(part) == std::string::npos) continue;
+    for (const auto& [name, value] : values) result.insert_or_assign(name, value);
+  }
+  for (const auto& [name, value] : device_properties) result.insert_or_assign(name, value);
+  return result;
+}
+
+SearchSpace Problem::build_space(const Constants& known, SpaceOptions options) const {
+  options.constants = known;
+  return SearchSpace::build(parameters, restrictions, options);
+}
+
+std::optional<ConfigurationIndex> Problem::default_configuration(const SearchSpace& space) const {
+  Constants known = constants;
+  const Scope scope = [&](std::string_view name) -> const Value* {
+    const auto found = known.find(name);
+    return found == known.end() ? nullptr : &found->second;
+  };
+  Configuration configuration;
+  for (const Parameter& parameter : space.parameters()) {
+    const auto value = default_value(parameter, scope);
+    if (!value) return std::nullopt;
+    configuration.push_back(*value);
+    known.insert_or_assign(parameter.name, *value);
+  }
+  return space.index_of(configuration);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,209 @@
+#include "ergotune/problem/load.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace ergotune {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+const std::filesystem::path kProblems = std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems";
+
+std::vector<std::string> names(const std::vector<Parameter>& parameters) {
+  std::vector<std::string> result;
+  for (const Parameter& parameter : parameters) result.push_back(parameter.name);
+  return result;
+}
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_problem(text, "test.toml");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LoadProblem, KeepsTheOrderOfTheFile) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  EXPECT_THAT(names(problem.parameters),
+              ElementsAre("MWG", "NWG", "KWG", "KWI", "MDIMC", "NDIMC", "VWM", "USE_FMA", "LAYOUT"));
+  ASSERT_EQ(problem.metrics.size(), 3u);
+  EXPECT_EQ(problem.metrics[0].name, "gflops");
+  EXPECT_EQ(problem.metrics[0].unit, "GFLOP/s");
+  EXPECT_EQ(problem.metrics[2].expression.text(), "gflops / 1000");
+}
+
+TEST(LoadProblem, ReadsEveryFormOfAParameter) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  EXPECT_THAT(problem.parameters[0].values, ElementsAre(16, 32, 64, 128));
+  EXPECT_EQ(problem.parameters[3].default_value, Value(2));
+  ASSERT_TRUE(problem.parameters[5].range.has_value());
+  EXPECT_EQ(problem.parameters[5].range->stop.text(), "min(NWG, 32) + 1");
+  // bounds without names are values at once
+  EXPECT_FALSE(problem.parameters[6].range.has_value());
+  EXPECT_THAT(problem.parameters[6].values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_TRUE(problem.parameters[7].values[1].is_bool());
+  EXPECT_EQ(problem.parameters[8].values[0].as_string(), "row");
+}
+
+TEST(LoadProblem, ReadsExecutionParameters) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  ASSERT_EQ(problem.execution_parameters.size(), 3u);
+  using Choice = ExecutionParameterSpec::Choice;
+  EXPECT_EQ(problem.execution_parameters[0].choice, Choice::equidistant);
+  EXPECT_EQ(problem.execution_parameters[0].count, 7);
+  EXPECT_EQ(problem.execution_parameters[1].kind, ParameterKind::memory_clock_mhz);
+  EXPECT_EQ(problem.execution_parameters[1].choice, Choice::all);
+  EXPECT_EQ(problem.execution_parameters[2].choice, Choice::range);
+  EXPECT_EQ(problem.execution_parameters[2].low, 150);
+  EXPECT_EQ(problem.execution_parameters[2].high, 250);
+  EXPECT_EQ(problem.execution_parameters[2].step, 25);
+}
+
+TEST(LoadProblem, ReadsKernelArgumentsAndVerification) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  const Kernel& kernel = problem.kernel;
+  ASSERT_EQ(kernel.arguments.size(), 6u);
+  EXPECT_EQ(kernel.arguments[0].kind, Argument::Kind::scalar);
+  EXPECT_EQ(kernel.arguments[3].fill.seed, 7u);
+  EXPECT_EQ(kernel.arguments[3].fill.low, -1);
+  EXPECT_EQ(kernel.arguments[4].fill.kind, Fill::Kind::random);
+  EXPECT_NE(kernel.arguments[3].fill.seed, kernel.arguments[4].fill.seed);
+  EXPECT_EQ(kernel.arguments[5].access, Access::write);
+  EXPECT_EQ(kernel.arguments[5].fill.kind, Fill::Kind::constant);
+  ASSERT_NE(kernel.source_for(Language::opencl), nullptr);
+  EXPECT_THAT(kernel.source_for(Language::opencl)->text, HasSubstr("__kernel void gemm"));
+  EXPECT_EQ(kernel.source_for(Language::opencl)->include_folders.size(), 2u);
+  EXPECT_EQ(kernel.source_for(Language::cuda), nullptr);
+  EXPECT_EQ(kernel.launch.global.size(), 2u);
+  EXPECT_EQ(kernel.options.at("").size(), 1u);
+  EXPECT_EQ(kernel.options.at("opencl")[0].text(), "-cl-fast-relaxed-math");
+  EXPECT_EQ(problem.verification.kind, Verification::Kind::host_function);
+  ASSERT_TRUE(problem.verification.reference);
+  EXPECT_EQ(problem.verification.reference->arguments.size(), 6u);
+  EXPECT_EQ(problem.verification.reference->sources[0].language, Language::c);
+  EXPECT_EQ(problem.verification.absolute_tolerance, 1e-3);
+}
+
+TEST(LoadProblem, ReadsGoalPlansAndDefaults) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  EXPECT_EQ(problem.objective.text, "energy subject to time <= 1.1 * best(time)");
+  EXPECT_EQ(problem.objective.place.line, 3);
+  ASSERT_EQ(problem.plans.size(), 1u);
+  ASSERT_EQ(problem.plans[0].stages.size(), 2u);
+  EXPECT_EQ(problem.plans[0].stages[0].fixed.at("core_clock_mhz"), Value("max"));
+  EXPECT_EQ(problem.plans[0].stages[0].budget, "200");
+  EXPECT_EQ(problem.defaults.seed, 42u);
+  EXPECT_EQ(problem.defaults.budget, "10min");
+  EXPECT_EQ(problem.defaults.precision, 0.02);
+  EXPECT_EQ(problem.defaults.cold_cache, true);
+  EXPECT_EQ(problem.defaults.strategy_options.at("population"), Value(20));
+  EXPECT_EQ(problem.restrictions[2].restriction_class, RestrictionClass::device_limit);
+  EXPECT_EQ(problem.restrictions[2].label(), "threads per block");
+  EXPECT_EQ(problem.restrictions[3].restriction_class, RestrictionClass::performance);
+}
+
+TEST(LoadProblem, TakesSourceFromTheFileItself) {
+  const Problem problem = load_problem(kProblems / "vector_add.toml");
+  ASSERT_EQ(problem.kernel.sources.size(), 1u);
+  EXPECT_EQ(problem.kernel.sources[0].language, Language::c);
+  EXPECT_THAT(problem.kernel.sources[0].text, HasSubstr("void vector_add"));
+  EXPECT_TRUE(problem.kernel.sources[0].file.empty());
+  EXPECT_EQ(problem.verification.kind, Verification::Kind::first_correct);
+}
+
+TEST(LoadProblem, ConstantsByDeviceOverrideAndDevicePropertiesJoin) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  const Constants elsewhere = problem.constants_for("RTX 4000", {{"device.max_threads_per_block", 1024}});
+  EXPECT_EQ(elsewhere.at("m"), Value(1024));
+  EXPECT_EQ(elsewhere.at("device.max_threads_per_block"), Value(1024));
+  const Constants there = problem.constants_for("NVIDIA A100-PCIE-40GB", {});
+  EXPECT_EQ(there.at("m"), Value(4096));
+  EXPECT_EQ(there.at("n"), Value(1024));
+}
+
+TEST(LoadProblem, MessagesNamePlaceAndNearestName) {
+  EXPECT_EQ(message_of("nmae = \"x\"\n"),
+            "test.toml:1:1: unknown key \"nmae\" in the problem file (did you mean \"name\"?)");
+  EXPECT_THAT(message_of("name = \"x\"\n[parameters]\na = [1, 2\n"), HasSubstr("test.toml:"));
+  EXPECT_THAT(message_of(""), HasSubstr("test.toml: the problem file is empty"));
+}
+
+TEST(LoadProblem, PlainJsonLimitsTheThreads) {
+  const Problem problem = parse_problem(
+      R"({"name": "x", "tune_params": {"tile": [1, 2], "block_size_x": [16, 32], "block_size_y": [1, 64]},
+          "restrictions": ["tile < block_size_x"], "max_threads": 1024})",
+      "plain.json");
+  EXPECT_THAT(names(problem.parameters), ElementsAre("tile", "block_size_x", "block_size_y"));
+  ASSERT_EQ(problem.restrictions.size(), 2u);
+  EXPECT_EQ(problem.restrictions[1].expression.text(), "block_size_x*block_size_y <= 1024");
+  EXPECT_EQ(problem.restrictions[1].restriction_class, RestrictionClass::device_limit);
+}
+
+TEST(LoadProblem, ReadsT1) {
+  const std::string text = R"T1({
+    "General": {"BenchmarkName": "conv"},
+    "ConfigurationSpace": {
+      "TuningParameters": [
+        {"Name": "block_size_x", "Type": "int", "Values": "[16, 32]", "Default": 32},
+        {"Name": "tile", "Type": "int", "Values": "list(range(1, 5))", "Default": 9},
+        {"Name": "kind", "Type": "string", "Values": "['a,b', \"c\"]"}],
+      "Conditions": [{"Expression": "block_size_x*tile <= 64", "Parameters": ["block_size_x", "tile"]}]},
+    "KernelSpecification": {
+      "Language": "CUDA", "KernelName": "conv_kernel", "KernelFile": "not_there.cu",
+      "LocalSize": {"X": "block_size_x", "Y": "1"}, "GlobalSize": {"X": "1"},
+      "ProblemSize": [4096, 100], "GridDivX": ["block_size_x", "tile"],
+      "Arguments": [
+        {"Name": "out", "Type": "float", "MemoryType": "Vector", "AccessType": "WriteOnly", "FillType": "Constant",
+         "Size": "ProblemSize[0]*max(tile)", "FillValue": 0.0},
+        {"Type": "int32", "MemoryType": "Scalar", "FillValue": 7},
+        {"Type": "float4", "MemoryType": "Vector", "Size": 10, "FillType": "Random"}]}})T1";
+  const Problem problem = parse_problem(text, "conv.T1.json");
+  EXPECT_EQ(problem.name, "conv");
+  ASSERT_EQ(problem.parameters.size(), 3u);
+  EXPECT_EQ(problem.parameters[0].default_value, Value(32));
+  EXPECT_FALSE(problem.parameters[1].default_value.has_value()) << "9 is not one of its values";
+  EXPECT_THAT(problem.parameters[1].values, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(problem.parameters[2].values, ElementsAre("a,b", "c"));
+  const Kernel& kernel = problem.kernel;
+  ASSERT_EQ(kernel.launch.grid.size(), 2u);
+  Constants known = problem.constants;
+  known["block_size_x"] = 32;
+  known["tile"] = 3;
+  EXPECT_EQ(kernel.launch.grid[0].evaluate(known), Value(43)) << "ceil(4096 / 96)";
+  EXPECT_EQ(kernel.launch.grid[1].evaluate(known), Value(100));
+  EXPECT_EQ(kernel.arguments[0].count.evaluate(known), Value(16384));
+  EXPECT_EQ(kernel.arguments[0].access, Access::write);
+  EXPECT_EQ(kernel.arguments[1].value.evaluate(known), Value(7));
+  EXPECT_EQ(kernel.arguments[2].count.evaluate(known), Value(40)) << "ten times four floats";
+  EXPECT_TRUE(kernel.sources[0].text.empty());
+}
+
+TEST(LoadProblem, T1RoundTrip) {
+  const Problem problem = load_problem(kProblems / "gemm.toml");
+  const Problem again = parse_problem(to_t1_json(problem), kProblems / "gemm.T1.json");
+  EXPECT_EQ(names(again.parameters), names(problem.parameters));
+  EXPECT_EQ(again.parameters[0].values, problem.parameters[0].values);
+  EXPECT_EQ(again.parameters[5].range->stop.text(), "min(NWG, 32) + 1");
+  ASSERT_EQ(again.restrictions.size(), problem.restrictions.size());
+  EXPECT_EQ(again.restrictions[1].expression.to_string(), problem.restrictions[1].expression.to_string());
+}
+
+TEST(LoadProblem, ANewFileIsSaidToBeMissing) {
+  try {
+    load_problem("no/such/file.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no/such/file.toml"));
+    EXPECT_THAT(error.what(), HasSubstr("does not exist"));
+  }
+}
+
+}  // namespace
+}  // namespace ergotune
