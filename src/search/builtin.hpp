@@ -10,6 +10,8 @@ namespace ergotune::search {
 using StrategyList = std::vector<StrategyDescription>;
 
 void add_sampling(StrategyList& list);
+void add_local(StrategyList& list);
+void add_annealing(StrategyList& list);
 void add_bayesian(StrategyList& list);
 
 /// A description whose maker builds a T from its context.

@@ -12,6 +12,8 @@ std::vector<StrategyDescription>& registry() {
   static std::vector<StrategyDescription> list = [] {
     std::vector<StrategyDescription> built;
     search::add_sampling(built);
+    search::add_local(built);
+    search::add_annealing(built);
     search::add_bayesian(built);
     return built;
   }();
