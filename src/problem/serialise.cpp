@@ -399,6 +399,9 @@ Problem read_problem(const Json& json) {
   problem.verification = read_verification(json.at("verification"));
   problem.plans = read_list<PlanSpec>(json.at("plans"), read_plan);
   problem.defaults = read_tune(json.at("defaults"));
+  if (const auto model = json.find("simulation"); model != json.end()) {
+    for (const auto& [name, expression] : model->items()) problem.simulation[name] = read_expression(expression);
+  }
   return problem;
 }
 
@@ -407,6 +410,8 @@ Problem read_problem(const Json& json) {
 std::string serialise(const Problem& problem) {
   Json by_device = Json::object();
   for (const auto& [device, constants] : problem.constants_by_device) by_device[device] = write(constants);
+  Json simulation = Json::object();
+  for (const auto& [name, expression] : problem.simulation) simulation[name] = write(expression);
   const Json json{{"ergotune_problem", kDocumentVersion},
                   {"name", problem.name},
                   {"description", problem.description},
@@ -421,7 +426,8 @@ std::string serialise(const Problem& problem) {
                   {"objective", write(problem.objective)},
                   {"verification", write(problem.verification)},
                   {"plans", write_list(problem.plans)},
-                  {"defaults", write(problem.defaults)}};
+                  {"defaults", write(problem.defaults)},
+                  {"simulation", simulation}};
   // A source may hold bytes that are not UTF-8 (a comment in Latin-1); they must not stop a session.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -167,6 +167,8 @@ struct Problem {
   Verification verification;
   std::vector<PlanSpec> plans;
   TuneDefaults defaults;
+  /// What a simulated device is told about the kernel (evaluate/simulated.hpp); empty: its defaults.
+  std::map<std::string, Expression> simulation;
 
   /// Constants that hold on a device: the problem's, those by device name, and the device's properties.
   Constants constants_for(const std::string& device_name, const Constants& device_properties) const;

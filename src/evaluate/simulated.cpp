@@ -1,0 +1,139 @@
+#include "ergotune/evaluate/simulated.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "ergotune/base/clock.hpp"
+
+namespace ergotune {
+namespace {
+
+class Simulated : public Evaluator {
+ public:
+  Simulated(const DeviceProfile& profile, const Problem& problem, const SearchSpace& space,
+            const SimulationOptions& options)
+      : device_(profile, problem, space.parameters(), options) {}
+
+  std::string description() const override { return fmt::format("simulated {}", device_.profile().name); }
+  Provenance provenance() const override { return Provenance::simulated; }
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = std::move(queue_.front());
+    queue_.pop_front();
+    EvaluationResult result{request.id, request.index, {}};
+    result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
+    result.measurement.finished_at = wall_seconds();
+    return result;
+  }
+
+ private:
+  SimulatedDevice device_;
+  std::deque<EvaluationRequest> queue_;
+  std::uint64_t repeats_ = 0;
+};
+
+class ProfileControl : public Control {
+ public:
+  explicit ProfileControl(DeviceProfile profile) : profile_(std::move(profile)) {}
+  std::string id() const override { return "sim:" + profile_.name; }
+  std::string device_key() const override { return id(); }
+  bool permitted() override { return true; }
+  std::vector<RestoreStep> snapshot() override { return {}; }
+  std::string foreign_setting() override { return {}; }
+  std::vector<double> core_clocks_at(double) override { return core_clocks(profile_); }
+  ControlResult set(ControlQuantity, double) override { return nothing_to_set(); }
+  ControlResult restore(const RestoreStep&) override { return nothing_to_set(); }
+
+  ControlRange range(ControlQuantity quantity) override {
+    ControlRange range;
+    range.supported = true;
+    switch (quantity) {
+      case ControlQuantity::core_clock_mhz:
+        range.values = core_clocks(profile_);
+        range.default_value = profile_.numbers.at("clock.boost_mhz");
+        break;
+      case ControlQuantity::memory_clock_mhz: {
+        const auto list = profile_.lists.find("clock.memory_clocks_mhz");
+        range.default_value = profile_.numbers.at("clock.memory_mhz");
+        range.values = list != profile_.lists.end() ? list->second : std::vector{*range.default_value};
+        break;
+      }
+      case ControlQuantity::power_limit_w:
+        range.low = profile_.numbers.at("power.limit_min_w");
+        range.high = profile_.numbers.at("power.limit_max_w");
+        range.default_value = range.high;
+        return range;
+    }
+    range.low = range.values.front();
+    range.high = range.values.back();
+    return range;
+  }
+
+ private:
+  static ControlResult nothing_to_set() {
+    return {ControlStatus::not_supported, "a simulated device takes its clocks from the configuration"};
+  }
+  DeviceProfile profile_;
+};
+
+}  // namespace
+
+std::vector<double> core_clocks(const DeviceProfile& profile) {
+  if (const auto list = profile.lists.find("clock.core_mhz"); list != profile.lists.end())
+    return list->second;
+  for (const char* key : {"clock.core_min_mhz", "clock.core_max_mhz", "clock.core_step_mhz"}) {
+    if (!profile.numbers.contains(key) || profile.numbers.at(key) <= 0) {
+      throw UserError(
+          fmt::format("the profile of {} has neither a list clock.core_mhz nor {}", profile.name, key));
+    }
+  }
+  const double low = profile.numbers.at("clock.core_min_mhz"),
+               high = profile.numbers.at("clock.core_max_mhz");
+  const double step = profile.numbers.at("clock.core_step_mhz");
+  std::vector<double> clocks;
+  for (int i = 0; low + i * step <= high + 1e-6; ++i) clocks.push_back(low + i * step);
+  return clocks;
+}
+
+std::unique_ptr<Control> make_profile_control(const DeviceProfile& profile) {
+  return std::make_unique<ProfileControl>(profile);
+}
+
+void resolve_execution_parameters(Problem& problem, const DeviceProfile& profile,
+                                  const std::map<ParameterKind, std::vector<double>>& suggested) {
+  const auto control = make_profile_control(profile);
+  for (Parameter& parameter : make_execution_parameters(problem.execution_parameters, *control, suggested)) {
+    problem.parameters.push_back(std::move(parameter));
+  }
+  problem.execution_parameters.clear();
+}
+
+std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Problem& problem,
+                                          const SearchSpace& space, const SimulationOptions& options) {
+  return std::make_unique<Simulated>(profile, problem, space, options);
+}
+
+Problem full_load_problem() {
+  Problem problem;
+  problem.name = "full_load";
+  problem.description = "fused multiply-adds on every multiprocessor";
+  const auto set = [&](const char* name, const char* text) {
+    problem.simulation[name] = Expression::parse(text);
+  };
+  set("flops", "2e12");
+  set("bytes", "0");
+  set("threads", "1024");
+  set("registers", "16");
+  set("blocks", "device.multiprocessors * 64");
+  set("efficiency", "1");
+  ExecutionParameterSpec clock;
+  clock.kind = ParameterKind::core_clock_mhz;
+  problem.execution_parameters.push_back(clock);
+  return problem;
+}
+
+}  // namespace ergotune

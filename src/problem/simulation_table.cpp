@@ -1,0 +1,15 @@
+// [simulation]: what a simulated device is told about a kernel. Its names are checked where they are used
+// (evaluate/simulated.hpp), as are the names in its expressions: they may use what the simulation works out.
+#include "problem/toml_sections.hpp"
+
+namespace ergotune::toml_reading {
+
+std::map<std::string, Expression> read_simulation(const Table& table) {
+  std::map<std::string, Expression> model;
+  for (const Entry& entry : table.entries()) {
+    model[entry.key] = table.expression_of(*entry.node, "\"" + entry.key + "\" of [simulation]");
+  }
+  return model;
+}
+
+}  // namespace ergotune::toml_reading

@@ -1,0 +1,172 @@
+#include "ergotune/evaluate/simulated.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ergotune/problem/load.hpp"
+
+namespace ergotune {
+namespace {
+
+Parameter parameter(const std::string& name, const std::vector<Value>& values,
+                    ParameterKind kind = ParameterKind::code) {
+  Parameter p;
+  p.name = name;
+  p.values = values;
+  p.kind = kind;
+  return p;
+}
+
+double value(const Measurement& m, const std::string& name) { return m.value(name).value(); }
+
+TEST(SimulatedDevice, FullLoadDrawsTheRecordedPowerOfTheRtxA4000) {
+  // The recording behind the profile (Kernel Tuner project): 79.9 W at 1335 MHz, 133.8 W at 1710 MHz.
+  const DeviceProfile profile = load_device_profile("rtx_a4000");
+  Problem problem = full_load_problem();
+  resolve_execution_parameters(problem, profile);
+  const SimulatedDevice device(profile, problem, problem.parameters);
+  EXPECT_NEAR(value(device.truth({Value(1335)}), "power"), 79.9, 4);
+  EXPECT_NEAR(value(device.truth({Value(1710)}), "power"), 133.8, 7);
+  // Compute-bound: time goes with 1/f.
+  EXPECT_NEAR(value(device.truth({Value(600)}), "time") / value(device.truth({Value(1200)}), "time"), 2,
+              0.01);
+}
+
+TEST(SimulatedDevice, ThrottlesAtItsPowerLimitAndSaysSo) {
+  const DeviceProfile profile = load_device_profile("rtx_a4000");
+  Problem problem = full_load_problem();
+  resolve_execution_parameters(problem, profile);
+  const SimulatedDevice device(profile, problem, problem.parameters);
+  const Measurement top = device.truth({Value(2100)});
+  EXPECT_NEAR(value(top, "power"), 140, 0.1);
+  EXPECT_LT(value(top, "core_clock"), 1900e6);
+  ASSERT_EQ(top.warnings.size(), 1u);
+  EXPECT_NE(top.warnings[0].find("power cap"), std::string::npos);
+  EXPECT_TRUE(device.truth({Value(1500)}).warnings.empty());
+}
+
+TEST(SimulatedDevice, BlockSizeAndClockInteractThroughOccupancy) {
+  // A kernel that streams: with few warps a low clock cannot keep the memory busy, with many it can.
+  const DeviceProfile profile = load_device_profile("a100");
+  Problem problem;
+  problem.simulation["flops"] = Expression::parse("1e9");
+  problem.simulation["bytes"] = Expression::parse("1e9");
+  problem.simulation["efficiency"] = Expression::parse("1");
+  problem.simulation["registers"] = Expression::parse("65536 / (threads * 2)");  // two blocks fit
+  problem.simulation["blocks"] = Expression::parse("108 * 2 * 16");
+  const std::vector<Parameter> parameters = {
+      parameter("block_size_x", {32, 1024}),
+      parameter("core_clock_mhz", {600, 1410}, ParameterKind::core_clock_mhz)};
+  const SimulatedDevice device(profile, problem, parameters);
+  const auto seconds = [&](int block, int clock) {
+    return value(device.truth({Value(block), Value(clock)}), "time");
+  };
+  const double slowdown_few = seconds(32, 600) / seconds(32, 1410);
+  const double slowdown_many = seconds(1024, 600) / seconds(1024, 1410);
+  EXPECT_GT(slowdown_few, 1.3);
+  EXPECT_LT(slowdown_many, 1.2);
+}
+
+TEST(SimulatedDevice, WhatDoesNotFitIsAFailureNotAnException) {
+  const DeviceProfile profile = load_device_profile("a100");
+  Problem problem;
+  const SimulatedDevice device(profile, problem, {parameter("block_size_x", {256, 2048})});
+  EXPECT_TRUE(device.truth({Value(256)}).ok());
+  EXPECT_EQ(device.truth({Value(2048)}).status, Status::launch_error);
+}
+
+TEST(SimulatedDevice, NoiseIsSeededAndScattersAroundTheTruth) {
+  const DeviceProfile profile = load_device_profile("a100");
+  Problem problem;
+  const std::vector<Parameter> parameters = {parameter("block_size_x", {64, 128, 256})};
+  SimulationOptions options;
+  const SimulatedDevice one(profile, problem, parameters, options),
+      same(profile, problem, parameters, options);
+  options.seed = 2;
+  const SimulatedDevice other(profile, problem, parameters, options);
+  const Configuration c = {Value(128)};
+  EXPECT_EQ(value(one.measure(c), "energy"), value(same.measure(c), "energy"));
+  EXPECT_NE(value(one.measure(c), "energy"), value(other.measure(c), "energy"));
+  EXPECT_NE(value(one.measure(c, 1), "energy"), value(one.measure(c, 2), "energy"));
+  double sum = 0;
+  for (int i = 0; i < 400; ++i) sum += value(one.measure(c, i), "energy");
+  EXPECT_NEAR(sum / 400 / value(one.truth(c), "energy"), 1, 0.003);
+}
+
+TEST(SimulatedDevice, EverythingItSaysIsSimulated) {
+  const DeviceProfile profile = load_device_profile("h100");
+  Problem problem;
+  problem.parameters = {parameter("block_size_x", {64, 128})};
+  const SearchSpace space = problem.build_space(profile.properties);
+  const auto evaluator = make_simulated(profile, problem, space);
+  EXPECT_EQ(evaluator->provenance(), Provenance::simulated);
+  EXPECT_NE(evaluator->description().find("simulated"), std::string::npos);
+  EvaluationRequest request;
+  request.configuration = space.configuration(0);
+  evaluator->submit(request);
+  const auto result = evaluator->wait(1);
+  ASSERT_TRUE(result.has_value());
+  for (const auto& [name, quantity] : result->measurement.quantities) {
+    EXPECT_EQ(quantity.provenance, Provenance::simulated) << name;
+  }
+  EXPECT_FALSE(evaluator->wait(0).has_value());
+}
+
+TEST(SimulatedDevice, ListsTheProfilesClocksAndLimits) {
+  const DeviceProfile profile = load_device_profile("h100");
+  EXPECT_EQ(core_clocks(profile).size(), 110u);  // 345-1980 MHz in steps of 15, as the board lists them
+  Problem problem;
+  ExecutionParameterSpec clock;
+  clock.kind = ParameterKind::core_clock_mhz;
+  clock.choice = ExecutionParameterSpec::Choice::equidistant;
+  clock.count = 7;
+  ExecutionParameterSpec limit;
+  limit.kind = ParameterKind::power_limit_w;
+  limit.choice = ExecutionParameterSpec::Choice::equidistant;
+  limit.count = 3;
+  problem.execution_parameters = {clock, limit};
+  resolve_execution_parameters(problem, profile);
+  ASSERT_EQ(problem.parameters.size(), 2u);
+  EXPECT_EQ(problem.parameters[0].values.size(), 7u);
+  EXPECT_EQ(problem.parameters[0].values.back().as_real(), 1980);
+  EXPECT_EQ(problem.parameters[1].values.front().as_real(), 200);
+  EXPECT_EQ(problem.parameters[1].values.back().as_real(), 700);
+}
+
+TEST(SimulatedDevice, AnUnknownNameInTheTableIsTheUsersMistake) {
+  Problem problem;
+  problem.simulation["flop"] = Expression::parse("1");
+  try {
+    SimulatedDevice(load_device_profile("a100"), problem, {parameter("x", {1, 2})});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("flops"), std::string::npos);
+  }
+}
+
+TEST(SimulatedDevice, TheDefaultLandscapeHasLocalOptima) {
+  Problem problem;
+  problem.parameters = {parameter("block_size_x", {32, 64, 128, 256, 512}),
+                        parameter("tile", {1, 2, 3, 4, 5, 6, 7, 8}), parameter("unroll", {1, 2, 4, 8, 16})};
+  const DeviceProfile profile = load_device_profile("v100");
+  const SearchSpace space = problem.build_space(profile.properties);
+  const SimulatedDevice device(profile, problem, space.parameters());
+  std::vector<double> seconds;
+  for (std::uint64_t i = 0; i < space.size(); ++i)
+    seconds.push_back(value(device.truth(space.configuration(i)), "time"));
+  EXPECT_GT(*std::max_element(seconds.begin(), seconds.end()),
+            1.3 * *std::min_element(seconds.begin(), seconds.end()));
+  int minima = 0;
+  std::vector<ConfigurationIndex> neighbours;
+  for (std::uint64_t i = 0; i < space.size(); ++i) {
+    space.neighbours(i, Neighbourhood::strictly_adjacent, neighbours);
+    minima +=
+        std::all_of(neighbours.begin(), neighbours.end(), [&](auto n) { return seconds[n] >= seconds[i]; });
+  }
+  EXPECT_GE(minima, 2);
+}
+
+}  // namespace
+}  // namespace ergotune
