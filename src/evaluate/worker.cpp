@@ -1,0 +1,208 @@
+// A worker process: compiles, or runs, for the session at the other end of a socket.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/evaluate/live.hpp"
+#include "ergotune/problem/load.hpp"
+#include "evaluate/channel.hpp"
+#include "evaluate/compile_cache.hpp"
+#include "evaluate/energy_link.hpp"
+#include "measure/configure.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace protocol;
+
+// A sanitizer's shadow memory counts as private memory and is far beyond any limit.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryMayBeLimited = false;
+#else
+constexpr bool kMemoryMayBeLimited = true;
+#endif
+
+/// A kernel that never ends also never reads the socket: a thread of its own ends the worker when the session
+/// is gone.
+void end_with_session(int descriptor) {
+  std::thread([descriptor] {
+    pollfd polled{descriptor, POLLRDHUP, 0};
+    while (true) {
+      if (::poll(&polled, 1, -1) > 0 && (polled.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) ::_exit(0);
+    }
+  }).detach();
+}
+
+void redirect_output(int log) {
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::close(nowhere);
+  }
+  if (log >= 0) {
+    ::dup2(log, STDERR_FILENO);
+    ::close(log);
+  }
+}
+
+void limit_memory(std::uint64_t bytes) {
+  if (!kMemoryMayBeLimited || bytes == 0) return;
+  const rlimit limit{bytes, bytes};
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+class CompileService {
+ public:
+  CompileService(const Setup& setup, Problem problem)
+      : problem_(std::move(problem)),
+        device_(setup.device),
+        constants_(problem_.constants_for(device_.name, device_.properties)),
+        compiler_(open_compiler(setup.device_id)),
+        identity_(compiler_->identity()),
+        cache_(setup.cache_folder) {}
+
+  const std::string& identity() const { return identity_; }
+
+  Compiled compile(const Compile& request) {
+    Compiled answer;
+    answer.id = request.id;
+    const double started = host_seconds();
+    try {
+      const CompileJob job =
+          make_compile_job(problem_, problem_.kernel, device_, constants_, request.configuration);
+      const std::string key = CompileCache::key(job, identity_);
+      if (auto known = cache_.find(key)) {
+        answer.binary = std::move(*known);
+        answer.from_cache = true;
+      } else {
+        answer.binary = compiler_->compile(job);
+        cache_.store(key, answer.binary);
+      }
+    } catch (const DeviceError& error) {
+      answer.status = error.fault() == DeviceFault::unsupported ? Status::unsupported
+                      : error.fault() == DeviceFault::timeout   ? Status::timeout
+                                                                : Status::compile_error;
+      answer.message = error.what();
+    } catch (const std::exception& error) {
+      answer.status = Status::compile_error;
+      answer.message = error.what();
+    }
+    answer.seconds = host_seconds() - started;
+    return answer;
+  }
+
+ private:
+  Problem problem_;
+  DeviceInfo device_;
+  Constants constants_;
+  std::unique_ptr<Compiler> compiler_;
+  std::string identity_;
+  CompileCache cache_;
+};
+
+class RunService {
+ public:
+  RunService(const Setup& setup, Problem problem)
+      : problem_(std::move(problem)),
+        device_(open_device(setup.device_id, &problem_)),
+        runner_(*device_, problem_, setup.measure) {
+    if (setup.energy) {
+      add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure,
+                           notes_);
+    }
+  }
+
+  Ready ready() const {
+    Ready answer;
+    answer.device = device_->info();
+    answer.has_reference = runner_.has_reference();
+    answer.notes = notes_;
+    return answer;
+  }
+
+  Ran run(const Run& request) {
+    const double started = host_seconds();
+    Ran answer;
+    answer.id = request.id;
+    answer.measurement = runner_.run(request.configuration, request.binary, request.options);
+    answer.healthy = runner_.healthy();
+    answer.has_reference = runner_.has_reference();
+    answer.seconds = host_seconds() - started;
+    return answer;
+  }
+
+ private:
+  Problem problem_;
+  std::unique_ptr<Device> device_;
+  Runner runner_;
+  std::vector<std::string> notes_;
+};
+
+void serve_compiler(Channel& channel, const Setup& setup) {
+  CompileService service(setup, deserialise(setup.problem));
+  Ready ready;
+  ready.device = setup.device;
+  ready.compiler = service.identity();
+  channel.send(ready);
+  while (true) {
+    const std::optional<Message> message = channel.receive(-1);
+    if (std::holds_alternative<Stop>(*message)) return;
+    channel.send(service.compile(std::get<Compile>(*message)));
+  }
+}
+
+void serve_runner(Channel& channel, const Setup& setup) {
+  RunService service(setup, deserialise(setup.problem));
+  limit_memory(setup.memory_limit);
+  channel.send(service.ready());
+  while (true) {
+    const std::optional<Message> message = channel.receive(-1);
+    if (std::holds_alternative<Stop>(*message)) return;
+    channel.send(service.run(std::get<Run>(*message)));
+  }
+}
+
+void report_failure(Channel& channel, bool user_error, const std::string& message) {
+  try {
+    channel.send(Failed{user_error, message});
+  } catch (const Error&) {
+    // the session is gone as well
+  }
+}
+
+}  // namespace
+
+int run_worker(int descriptor, int log) {
+  redirect_output(log);
+  ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its workers itself
+  Channel channel(descriptor);
+  end_with_session(descriptor);
+  int code = 0;
+  try {
+    const std::optional<Message> first = channel.receive(-1);
+    const Setup& setup = std::get<Setup>(*first);
+    if (setup.role == Role::compiler) {
+      serve_compiler(channel, setup);
+    } else {
+      serve_runner(channel, setup);
+    }
+  } catch (const Disconnected&) {
+  } catch (const UserError& error) {
+    report_failure(channel, true, error.what());
+    code = 2;
+  } catch (const std::exception& error) {
+    report_failure(channel, false, error.what());
+    code = 1;
+  }
+  // Drivers' exit handlers have been seen to hang after a fault; there is nothing left here that needs them.
+  ::_exit(code);
+}
+
+}  // namespace ergotune
