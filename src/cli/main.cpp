@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   app.failure_message(CLI::FailureMessage::help);
   app.get_formatter()->column_width(34);
   // verbs, in the order a user meets them
+  cli::add_devices_command(app);
+  cli::add_clocks_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

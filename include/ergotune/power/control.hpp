@@ -1,5 +1,6 @@
-// Controls set execution parameters: core clock, memory clock, power limit. No control is ever touched except through
-// a ControlSession (power/guardian.hpp), which has a journal on disk and a living guardian before the first change.
+// Controls set execution parameters: core clock, memory clock, power limit. No control is ever touched except
+// through a ControlSession (power/guardian.hpp), which has a journal on disk and a living guardian before the
+// first change.
 #pragma once
 
 #include <filesystem>
@@ -41,23 +42,24 @@ struct ControlRange {
   std::optional<double> default_value;
 };
 
-/// One thing that must be put back, as text that survives this process: "nvml-power-limit" with its old value, or
-/// "sysfs" with path and old text. Made by a control before it changes anything.
+/// One thing that must be put back, as text that survives this process: "nvml-power-limit" with its old
+/// value, or "sysfs" with path and old text. Made by a control before it changes anything.
 struct RestoreStep {
   std::string kind;
   std::string target;
   std::string value;
-  /// Needed only after this quantity was changed (locked clocks are reset only if we locked them); nullopt: after any.
+  /// Needed only after this quantity was changed (locked clocks are reset only if we locked them); nullopt:
+  /// after any.
   std::optional<ControlQuantity> quantity = std::nullopt;
 };
 
 /// Where controls look. The command takes it from the environment (ERGOTUNE_NVML, ERGOTUNE_SYSFS_ROOT,
 /// ERGOTUNE_STATE_DIR); the root helper and the guardian take it from their command lines only.
 struct ControlEnvironment {
-  std::string nvml_library;                      ///< path or name; empty: the system's libnvidia-ml.so.1
-  std::filesystem::path sysfs_root = "/";        ///< /sys and /proc lie below it
-  std::filesystem::path state_folder;            ///< journals and locks
-  std::string helper_socket;                     ///< ergotuned's socket; empty: no helper is asked
+  std::string nvml_library;                ///< path or name; empty: the system's libnvidia-ml.so.1
+  std::filesystem::path sysfs_root = "/";  ///< /sys and /proc lie below it
+  std::filesystem::path state_folder;      ///< journals and locks
+  std::string helper_socket;               ///< ergotuned's socket; empty: no helper is asked
   static ControlEnvironment from_environment();
 };
 
@@ -75,21 +77,23 @@ class Control {
   virtual bool permitted() = 0;
   /// Everything that must be put back after any use of this control, read now.
   virtual std::vector<RestoreStep> snapshot() = 0;
-  /// A sign that somebody else holds a lock or has changed a setting that cannot be read and so cannot be restored, in
-  /// words; empty when none is seen.
+  /// A sign that somebody else holds a lock or has changed a setting that cannot be read and so cannot be
+  /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
   /// Sets; the request is checked against range() first.
   virtual ControlResult set(ControlQuantity quantity, double value) = 0;
-  /// Carries out one restore step of this control and verifies it. A step that this control could not have made (an
-  /// unknown kind, a path outside the device) is refused: journals are files, and files can be forged.
+  /// Carries out one restore step of this control and verifies it. A step that this control could not have
+  /// made (an unknown kind, a path outside the device) is refused: journals are files, and files can be
+  /// forged.
   virtual ControlResult restore(const RestoreStep& step) = 0;
 
-  /// The id that finds this device again, whatever the order in which devices are counted: what journals carry.
+  /// The id that finds this device again, whatever the order in which devices are counted: what journals
+  /// carry.
   virtual std::string reopen_id() const { return id(); }
   /// Where this control looks; its guardian looks there too.
   virtual ControlEnvironment environment() const { return {}; }
-  /// True when another process (ergotuned) keeps lock, journal and guardian; then acquire() and release() take and
-  /// return its lease.
+  /// True when another process (ergotuned) keeps lock, journal and guardian; then acquire() and release()
+  /// take and return its lease.
   virtual bool guarded_elsewhere() const { return false; }
   virtual ControlResult acquire(const std::string& command, bool take_over);
   virtual ControlResult release();
@@ -98,19 +102,21 @@ class Control {
 /// The controls that are here, never throws.
 std::vector<std::string> list_controls();
 std::vector<std::string> list_controls(const ControlEnvironment& environment);
-/// Opens by id ("nvml:0", "nvml:GPU-<uuid>", "tegra", "amdgpu:card0", "cpufreq"), directly, without the root helper;
-/// throws UserError naming what there is. With ERGOTUNE_FORBID_CONTROLS=1 in the environment every open throws.
+/// Opens by id ("nvml:0", "nvml:GPU-<uuid>", "tegra", "amdgpu:card0", "cpufreq"), directly, without the root
+/// helper; throws UserError naming what there is. With ERGOTUNE_FORBID_CONTROLS=1 in the environment every
+/// open throws.
 std::unique_ptr<Control> open_control(const std::string& id);
 std::unique_ptr<Control> open_control(const std::string& id, const ControlEnvironment& environment);
-/// The control of a device, or nullptr; `why_not` receives what is missing, in words for the user. Through ergotuned
-/// when it is there and allows it, else directly when that is permitted.
-std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address, bool is_cpu,
-                                            std::string* why_not = nullptr);
-/// The same for a control given by id (`--control ID`): nullptr and `why_not` when it is there but may not be used;
-/// throws UserError when there is no such control.
+/// The control of a device, or nullptr; `why_not` receives what is missing, in words for the user. Through
+/// ergotuned when it is there and allows it, else directly when that is permitted.
+std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address,
+                                            bool is_cpu, std::string* why_not = nullptr);
+/// The same for a control given by id (`--control ID`): nullptr and `why_not` when it is there but may not be
+/// used; throws UserError when there is no such control.
 std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_not = nullptr);
 
-/// True when this process must not touch any control (ERGOTUNE_FORBID_CONTROLS=1): for machines that are not ours.
+/// True when this process must not touch any control (ERGOTUNE_FORBID_CONTROLS=1): for machines that are not
+/// ours.
 bool controls_forbidden();
 /// Throws the UserError of a forbidden control.
 void require_controls_allowed();
@@ -120,26 +126,30 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
 /// The supported value nearest to `value`.
 double nearest_value(const ControlRange& range, double value);
 
-/// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was asked for against the one that was read under load.
-/// Empty when they agree to 1 % or half a usual clock step (7.5 MHz), whichever is more. `reasons` are
-/// BoardState::clock_reasons ("power_cap") or their words.
+/// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was asked for against the one that was read
+/// under load. Empty when they agree to 1 % or half a usual clock step (7.5 MHz), whichever is more.
+/// `reasons` are BoardState::clock_reasons ("power_cap") or their words.
 std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons);
 
-/// An execution parameter of a problem made from what the hardware lists: `all`, n equidistant (snapped to supported
-/// values), a range with or without step, or a list (each value must be supported). `suggested` are the model's values
-/// for Choice::model. The default is the hardware's default value, else the highest. Throws UserError with place.
+/// An execution parameter of a problem made from what the hardware lists: `all`, n equidistant (snapped to
+/// supported values), a range with or without step, or a list (each value must be supported). `suggested` are
+/// the model's values for Choice::model. The default is the hardware's default value, else the highest.
+/// Throws UserError with place.
 Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const ControlRange& range,
                                    const std::vector<double>& suggested = {});
 /// All of a problem's execution parameters, from one control; names the control in its messages.
-std::vector<Parameter> make_execution_parameters(const std::vector<ExecutionParameterSpec>& specs, Control& control,
-                                                 const std::map<ParameterKind, std::vector<double>>& suggested = {});
+std::vector<Parameter> make_execution_parameters(
+    const std::vector<ExecutionParameterSpec>& specs, Control& control,
+    const std::map<ParameterKind, std::vector<double>>& suggested = {});
 
 /// Execution parameter values of a configuration, by quantity.
 using ControlSetting = std::map<ControlQuantity, double>;
 /// Reads them out of a configuration; `parameters` are the space's, in order.
 ControlSetting setting_of(const std::vector<Parameter>& parameters, const Configuration& configuration);
-/// Positions of `settings` in an order that changes clocks as seldom as possible: equal settings together, the current
-/// one first, memory clocks (slow to change) changed least, then power limits, then core clocks. Stable.
-std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings, const ControlSetting& current);
+/// Positions of `settings` in an order that changes clocks as seldom as possible: equal settings together,
+/// the current one first, memory clocks (slow to change) changed least, then power limits, then core clocks.
+/// Stable.
+std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings,
+                                          const ControlSetting& current);
 
 }  // namespace ergotune

@@ -1,6 +1,6 @@
-// The only way to change a clock or a limit. A ControlSession holds the device's lock, writes a journal of what must be
-// put back (fsync'd) before the first change, and has a guardian process alive that puts it back however the session
-// ends, SIGKILL of the session and of its process group included.
+// The only way to change a clock or a limit. A ControlSession holds the device's lock, writes a journal of
+// what must be put back (fsync'd) before the first change, and has a guardian process alive that puts it back
+// however the session ends, SIGKILL of the session and of its process group included.
 #pragma once
 
 #include <sys/types.h>
@@ -52,12 +52,13 @@ struct ControlSessionOptions {
   double guardian_timeout = 10;
 };
 
-/// Not copyable, used by one thread at a time. Every change of clocks and limits in ergotune goes through set().
+/// Not copyable, used by one thread at a time. Every change of clocks and limits in ergotune goes through
+/// set().
 class ControlSession {
  public:
-  /// Takes the device: replays a stale journal first, then locks, then starts the guardian. Throws UserError when
-  /// another session holds the device (naming it), when a foreign lock seems to be in force, when the state folder
-  /// cannot be written, or when no guardian can be started: then nothing is changed.
+  /// Takes the device: replays a stale journal first, then locks, then starts the guardian. Throws UserError
+  /// when another session holds the device (naming it), when a foreign lock seems to be in force, when the
+  /// state folder cannot be written, or when no guardian can be started: then nothing is changed.
   static std::unique_ptr<ControlSession> open(std::unique_ptr<Control> control,
                                               const ControlSessionOptions& options = {});
   /// Restores as finish() does.
@@ -66,8 +67,8 @@ class ControlSession {
   ControlSession& operator=(const ControlSession&) = delete;
 
   Control& control();
-  /// Sets one quantity: journal first, guardian alive, then the change. A set that is not needed (the value is already
-  /// set by this session) is not made.
+  /// Sets one quantity: journal first, guardian alive, then the change. A set that is not needed (the value
+  /// is already set by this session) is not made.
   ControlResult set(ControlQuantity quantity, double value);
   /// Sets several: checks the graphics/memory pair before anything changes, then memory, core, power.
   ControlResult apply(const ControlSetting& setting);
@@ -77,7 +78,8 @@ class ControlSession {
   std::uint64_t changes() const;
   /// The guardian's process id; 0 when the control is guarded elsewhere.
   pid_t guardian_pid() const;
-  /// Notes to pass on to the user (a stale journal was replayed, a foreign lock taken over, the guardian replaced).
+  /// Notes to pass on to the user (a stale journal was replayed, a foreign lock taken over, the guardian
+  /// replaced).
   std::vector<std::string> notes() const;
   /// Ends the session: everything is put back and verified. Safe to call twice.
   RestoreReport finish();
@@ -99,13 +101,16 @@ struct JournalStatus {
   std::filesystem::path file;
 };
 /// The journals in the state folder, those of living sessions included; never throws.
-std::vector<JournalStatus> list_journals(const ControlEnvironment& environment = ControlEnvironment::from_environment());
+std::vector<JournalStatus> list_journals(
+    const ControlEnvironment& environment = ControlEnvironment::from_environment());
 
-/// Replays every journal whose session and guardian are gone. After a restart of the machine clocks and limits are
-/// the machine's own again: then nothing is written unless `replay_after_restart`, and the journal is cleared. Called
-/// by every start of the command that may change clocks, and by `ergotune clocks restore` (replay_after_restart).
+/// Replays every journal whose session and guardian are gone. After a restart of the machine clocks and
+/// limits are the machine's own again: then nothing is written unless `replay_after_restart`, and the journal
+/// is cleared. Called by every start of the command that may change clocks, and by `ergotune clocks restore`
+/// (replay_after_restart).
 std::vector<RestoreReport> replay_stale_journals(
-    const ControlEnvironment& environment = ControlEnvironment::from_environment(), bool replay_after_restart = false);
+    const ControlEnvironment& environment = ControlEnvironment::from_environment(),
+    bool replay_after_restart = false);
 
 /// The guardian's own main. `arguments` are those after the verb. Returns the exit code.
 int run_guardian(const std::vector<std::string>& arguments);

@@ -1,0 +1,203 @@
+// AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
+// of the one level that is allowed. The power cap is a hwmon file in microwatts.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include "ergotune/base/sysfs.hpp"
+#include "power/control_backends.hpp"
+#include "power/control_sysfs.hpp"
+
+namespace ergotune {
+namespace {
+
+const std::filesystem::path kDrm = "/sys/class/drm";
+constexpr const char* kLevelsStep = "amdgpu-levels";
+
+struct Level {
+  int number = 0;
+  double mhz = 0;
+};
+
+// "0: 300Mhz", "1: 608Mhz *"; a line "S: 19Mhz *" is a sleep state, no level.
+std::vector<Level> parse_levels(const std::string& text) {
+  std::vector<Level> levels;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    int number = 0;
+    double mhz = 0;
+    if (std::sscanf(line.c_str(), " %d: %lf", &number, &mhz) == 2 && mhz > 0) levels.push_back({number, mhz});
+  }
+  return levels;
+}
+
+std::vector<std::string> cards(const Sysfs& sysfs) {
+  std::vector<std::string> found;
+  for (const auto& entry : sysfs.list(kDrm)) {
+    if (!entry.starts_with("card") || entry.find('-') != std::string::npos)
+      continue;  // card0-DP-1 is a connector
+    if (sysfs.exists(kDrm / entry / "device/power_dpm_force_performance_level")) found.push_back(entry);
+  }
+  return found;
+}
+
+class AmdgpuControl final : public Control {
+ public:
+  AmdgpuControl(ControlEnvironment environment, std::string card)
+      : environment_(std::move(environment)),
+        sysfs_(environment_.sysfs_root),
+        card_(std::move(card)),
+        folder_(kDrm / card_ / "device") {
+    core_ = parse_levels(sysfs_.read(core_file()).value_or(""));
+    memory_ = parse_levels(sysfs_.read(memory_file()).value_or(""));
+    for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
+      if (sysfs_.exists(folder_ / "hwmon" / entry / "power1_cap"))
+        cap_ = folder_ / "hwmon" / entry / "power1_cap";
+  }
+
+  std::string id() const override { return "amdgpu:" + card_; }
+  std::string device_key() const override { return folder_.string(); }
+  ControlEnvironment environment() const override { return environment_; }
+
+  ControlRange range(ControlQuantity quantity) override {
+    ControlRange range;
+    if (quantity == ControlQuantity::power_limit_w) {
+      if (cap_.empty()) return range;
+      const auto watts = [&](const char* suffix) -> std::optional<double> {
+        const auto microwatts = sysfs_.read_integer(cap_.string() + suffix);
+        return microwatts ? std::optional(static_cast<double>(*microwatts) / 1e6) : std::nullopt;
+      };
+      range.current = watts("");
+      range.high = watts("_max").value_or(range.current.value_or(0));
+      range.low = watts("_min").value_or(0);
+      range.default_value = watts("_default").value_or(range.high);
+      range.supported = range.current.has_value() && range.high > range.low;
+      return range;
+    }
+    for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
+    std::sort(range.values.begin(), range.values.end());
+    range.values.erase(std::unique(range.values.begin(), range.values.end()), range.values.end());
+    range.supported = !range.values.empty();
+    if (range.supported) {
+      range.low = range.values.front();
+      range.high = range.values.back();
+      range.default_value = range.high;
+    }
+    return range;
+  }
+
+  std::vector<double> core_clocks_at(double) override {
+    return range(ControlQuantity::core_clock_mhz).values;
+  }
+  bool permitted() override { return writable(sysfs_, level_file()); }
+
+  std::string foreign_setting() override {
+    const auto level = sysfs_.read(level_file()).value_or("");
+    if (level != "manual" && level != "perf_determinism") return {};
+    return fmt::format(
+        "{} is \"{}\": somebody has chosen clock levels by hand, and which ones cannot be read back",
+        level_file().string(), level);
+  }
+
+  std::vector<RestoreStep> snapshot() override {
+    std::vector<RestoreStep> steps;
+    if (!cap_.empty()) snapshot_text(sysfs_, cap_, steps);
+    // The driver tells which level runs, not which are allowed: unless somebody works by hand, all are.
+    const auto all = [](const std::vector<Level>& levels) {
+      std::vector<int> numbers;
+      for (const auto& level : levels) numbers.push_back(level.number);
+      return fmt::format("{}", fmt::join(numbers, " "));
+    };
+    if (!core_.empty())
+      steps.push_back({kLevelsStep, core_file().string(), all(core_), ControlQuantity::core_clock_mhz});
+    if (!memory_.empty())
+      steps.push_back({kLevelsStep, memory_file().string(), all(memory_), ControlQuantity::memory_clock_mhz});
+    // Last: levels can be written in manual mode only, and "auto" frees them all.
+    snapshot_text(sysfs_, level_file(), steps);
+    return steps;
+  }
+
+  ControlResult set(ControlQuantity quantity, double value) override {
+    if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
+    if (quantity == ControlQuantity::power_limit_w)
+      return write_file(sysfs_, cap_, std::to_string(std::llround(value * 1e6)));
+    if (sysfs_.read(level_file()) != "manual")
+      if (auto result = write_file(sysfs_, level_file(), "manual"); !result.ok()) return result;
+    const auto& list = levels(quantity);
+    const auto level = std::min_element(list.begin(), list.end(), [&](const Level& a, const Level& b) {
+      return std::abs(a.mhz - value) < std::abs(b.mhz - value);
+    });
+    return write_file(sysfs_, file(quantity), std::to_string(level->number));
+  }
+
+  ControlResult restore(const RestoreStep& step) override {
+    if (step.kind == kSysfsStep && !cap_.empty() && step.target == cap_)
+      return restore_text(sysfs_, cap_, step.value);
+    if (step.kind == kSysfsStep && step.target == level_file())
+      return restore_text(sysfs_, level_file(), step.value);
+    if (step.kind == kLevelsStep && (step.target == core_file() || step.target == memory_file())) {
+      for (const char c : step.value)
+        if (c != ' ' && (c < '0' || c > '9'))
+          return {ControlStatus::invalid_value, fmt::format("\"{}\" are no level numbers", step.value)};
+      // Outside manual mode the driver chooses among all levels already.
+      if (sysfs_.read(level_file()) != "manual") return {};
+      return write_file(sysfs_, step.target, step.value);
+    }
+    return {ControlStatus::invalid_value,
+            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+  }
+
+ private:
+  std::filesystem::path level_file() const { return folder_ / "power_dpm_force_performance_level"; }
+  std::filesystem::path core_file() const { return folder_ / "pp_dpm_sclk"; }
+  std::filesystem::path memory_file() const { return folder_ / "pp_dpm_mclk"; }
+  std::filesystem::path file(ControlQuantity quantity) const {
+    return quantity == ControlQuantity::memory_clock_mhz ? memory_file() : core_file();
+  }
+  const std::vector<Level>& levels(ControlQuantity quantity) const {
+    return quantity == ControlQuantity::memory_clock_mhz ? memory_ : core_;
+  }
+
+  ControlEnvironment environment_;
+  Sysfs sysfs_;
+  std::string card_;
+  std::filesystem::path folder_, cap_;
+  std::vector<Level> core_, memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
+                                             std::string& reason) {
+  const auto here = cards(Sysfs(environment.sysfs_root));
+  const std::string card = id == "amdgpu" ? (here.empty() ? "" : here.front()) : id.substr(id.find(':') + 1);
+  if (std::find(here.begin(), here.end(), card) != here.end())
+    return std::make_unique<AmdgpuControl>(environment, card);
+  reason = fmt::format("no such amdgpu card below {}", kDrm.string());
+  return nullptr;
+}
+
+std::vector<std::string> list_amdgpu_controls(const ControlEnvironment& environment) {
+  auto here = cards(Sysfs(environment.sysfs_root));
+  for (auto& card : here) card = "amdgpu:" + card;
+  return here;
+}
+
+std::string find_amdgpu_control(const std::string& pci_address, const ControlEnvironment& environment) {
+  if (pci_address.empty()) return {};
+  const Sysfs sysfs(environment.sysfs_root);
+  // "00000000:1b:00.0" here, "0000:1b:00.0" in the kernel's uevent.
+  const std::string tail =
+      pci_address.size() > 12 ? pci_address.substr(pci_address.size() - 12) : pci_address;
+  for (const auto& card : cards(sysfs))
+    if (sysfs.read(kDrm / card / "device/uevent").value_or("").find("PCI_SLOT_NAME=" + tail) !=
+        std::string::npos)
+      return "amdgpu:" + card;
+  return {};
+}
+
+}  // namespace ergotune

@@ -1,0 +1,156 @@
+// The CPU's clock, through the cpufreq policies: min = max pins every policy; the governor is put to
+// "performance" where there is one, since "powersave" of some drivers ignores a raised minimum.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ergotune/base/sysfs.hpp"
+#include "power/control_backends.hpp"
+#include "power/control_sysfs.hpp"
+
+namespace ergotune {
+namespace {
+
+const std::filesystem::path kCpufreq = "/sys/devices/system/cpu/cpufreq";
+const std::filesystem::path kCpus = "/sys/devices/system/cpu";
+
+struct Policy {
+  std::filesystem::path folder;
+  long long lowest = 0, highest = 0;  // kHz, of the hardware
+  std::vector<long long> available;   // kHz, ascending; empty where the driver lists none
+
+  FrequencyFiles files() const { return {folder / "scaling_min_freq", folder / "scaling_max_freq"}; }
+  std::filesystem::path governor() const { return folder / "scaling_governor"; }
+};
+
+std::vector<Policy> find_policies(const Sysfs& sysfs) {
+  std::vector<std::filesystem::path> folders;
+  for (const auto& entry : sysfs.list(kCpufreq))
+    if (entry.starts_with("policy")) folders.push_back(kCpufreq / entry);
+  if (folders.empty()) {  // kernels before 4.3 have one folder per CPU
+    for (const auto& entry : sysfs.list(kCpus))
+      if (entry.starts_with("cpu") && sysfs.exists(kCpus / entry / "cpufreq/scaling_min_freq"))
+        folders.push_back(kCpus / entry / "cpufreq");
+  }
+  std::vector<Policy> policies;
+  for (const auto& folder : folders) {
+    const auto low = sysfs.read_integer(folder / "cpuinfo_min_freq");
+    const auto high = sysfs.read_integer(folder / "cpuinfo_max_freq");
+    if (!low || !high || *low > *high || !sysfs.exists(folder / "scaling_min_freq")) continue;
+    policies.push_back({folder, *low, *high,
+                        parse_numbers(sysfs.read(folder / "scaling_available_frequencies").value_or(""))});
+  }
+  return policies;
+}
+
+class CpufreqControl final : public Control {
+ public:
+  CpufreqControl(ControlEnvironment environment, std::vector<Policy> policies)
+      : environment_(std::move(environment)),
+        sysfs_(environment_.sysfs_root),
+        policies_(std::move(policies)) {}
+
+  std::string id() const override { return "cpufreq"; }
+  std::string device_key() const override { return kCpufreq.string(); }
+  ControlEnvironment environment() const override { return environment_; }
+
+  ControlRange range(ControlQuantity quantity) override {
+    ControlRange range;
+    if (quantity != ControlQuantity::core_clock_mhz) return range;
+    range.supported = true;
+    // What every policy can do: the intersection. CPUs with unlike cores keep the part they share.
+    long long low = 0, high = 0;
+    std::vector<long long> shared;
+    for (std::size_t i = 0; i < policies_.size(); ++i) {
+      const auto& policy = policies_[i];
+      low = std::max(low, policy.lowest);
+      high = i == 0 ? policy.highest : std::min(high, policy.highest);
+      if (i == 0) {
+        shared = policy.available;
+      } else {
+        std::vector<long long> both;
+        std::set_intersection(shared.begin(), shared.end(), policy.available.begin(), policy.available.end(),
+                              std::back_inserter(both));
+        shared = std::move(both);
+      }
+    }
+    range.low = static_cast<double>(low) / 1e3;
+    range.high = static_cast<double>(high) / 1e3;
+    for (const long long khz : shared) range.values.push_back(static_cast<double>(khz) / 1e3);
+    if (low > high) range.supported = false;
+    range.default_value = range.high;
+    long long set_low = 0, set_high = 0;
+    if (read_range(sysfs_, policies_.front().files(), set_low, set_high) && set_low == set_high)
+      range.current = static_cast<double>(set_high) / 1e3;
+    return range;
+  }
+
+  std::vector<double> core_clocks_at(double) override {
+    return range(ControlQuantity::core_clock_mhz).values;
+  }
+
+  bool permitted() override {
+    return std::all_of(policies_.begin(), policies_.end(), [&](const Policy& policy) {
+      return writable(sysfs_, policy.files().min) && writable(sysfs_, policy.files().max);
+    });
+  }
+
+  std::string foreign_setting() override { return {}; }  // everything here can be read, so it can be put back
+
+  std::vector<RestoreStep> snapshot() override {
+    std::vector<RestoreStep> steps;
+    for (const auto& policy : policies_) {
+      snapshot_text(sysfs_, policy.governor(), steps);
+      snapshot_range(sysfs_, policy.files(), steps);
+    }
+    return steps;
+  }
+
+  ControlResult set(ControlQuantity quantity, double value) override {
+    if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
+    const auto khz = std::llround(value * 1e3);
+    ControlResult worst;
+    for (const auto& policy : policies_) {
+      const auto governors = sysfs_.read(policy.folder / "scaling_available_governors").value_or("");
+      const auto governor = sysfs_.read(policy.governor());
+      if (governor && *governor != "performance" && governors.find("performance") != std::string::npos)
+        if (auto result = write_file(sysfs_, policy.governor(), "performance"); !result.ok()) worst = result;
+      if (auto result = write_range(sysfs_, policy.files(), khz, khz); !result.ok()) worst = result;
+    }
+    return worst;
+  }
+
+  ControlResult restore(const RestoreStep& step) override {
+    for (const auto& policy : policies_) {
+      if (step.kind == kFrequencyRangeStep && step.target == policy.files().min)
+        return restore_range(sysfs_, policy.files(), step.value);
+      if (step.kind == kSysfsStep && step.target == policy.governor())
+        return restore_text(sysfs_, policy.governor(), step.value);
+    }
+    return {ControlStatus::invalid_value,
+            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+  }
+
+ private:
+  ControlEnvironment environment_;
+  Sysfs sysfs_;
+  std::vector<Policy> policies_;
+};
+
+}  // namespace
+
+std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason) {
+  auto policies = find_policies(Sysfs(environment.sysfs_root));
+  if (!policies.empty()) return std::make_unique<CpufreqControl>(environment, std::move(policies));
+  reason =
+      fmt::format("no frequency policies below {} (a virtual machine usually has none)", kCpufreq.string());
+  return nullptr;
+}
+
+std::vector<std::string> list_cpufreq_controls(const ControlEnvironment& environment) {
+  if (find_policies(Sysfs(environment.sysfs_root)).empty()) return {};
+  return {"cpufreq"};
+}
+
+}  // namespace ergotune

@@ -1,0 +1,16 @@
+// What guardian and session say to each other.
+#pragma once
+
+#include <string>
+
+#include "ergotune/power/guardian.hpp"
+
+namespace ergotune {
+
+inline constexpr const char* kGuardianReady = "ready\n";
+
+std::string format_report(const RestoreReport& report);
+/// False when the text is no whole report.
+bool parse_report(const std::string& text, RestoreReport& report);
+
+}  // namespace ergotune

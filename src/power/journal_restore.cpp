@@ -1,0 +1,180 @@
+// Carrying out a journal: used by the guardian, by a session whose guardian is gone, and by `ergotune clocks
+// restore`.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "power/control_backends.hpp"
+#include "power/journal.hpp"
+
+namespace ergotune {
+namespace {
+
+std::string step_words(const RestoreStep& step) {
+  if (step.value.empty()) return step.kind + (step.target.empty() ? "" : " " + step.target);
+  return fmt::format("{} {} = \"{}\"", step.kind, step.target, step.value);
+}
+
+// One step, whatever it does: an exception must not keep the next step from its turn.
+ControlResult carry_out(Control& control, const RestoreStep& step) {
+  try {
+    return control.restore(step);
+  } catch (const std::exception& error) {
+    return {ControlStatus::failed, error.what()};
+  }
+}
+
+std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment& environment,
+                                std::string& reason) {
+  try {
+    return open_control(journal.reopen_id, environment);
+  } catch (const std::exception& error) {
+    reason = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::path& file,
+                              const ControlEnvironment& environment, bool replay_after_restart, int attempts,
+                              Control* control) {
+  RestoreReport report;
+  std::optional<Journal> journal;
+  try {
+    journal = folder.read(file);
+  } catch (const std::exception& error) {
+    report.complete = false;
+    report.summary = error.what();
+    return report;
+  }
+  if (!journal) return report;
+  report.device = journal->device;
+  for (const auto& step : journal->steps)
+    report.outcomes.push_back({step, {ControlStatus::failed, "not tried"}, ""});
+
+  const bool restarted = journal->boot_id != boot_id();
+  std::string reason;
+  std::unique_ptr<Control> opened;
+  double pause = 0.05;
+  for (int attempt = 0; attempt < attempts; ++attempt, pause *= 2) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    // A handle may have died with the driver: every further attempt opens the device anew.
+    if (attempt > 0 || !control) {
+      opened = reopen(*journal, environment, reason);
+      control = opened.get();
+    }
+    report.complete = true;
+    for (auto& outcome : report.outcomes) {
+      if (outcome.result.ok()) continue;
+      if (restarted && (outcome.step.quantity || !replay_after_restart)) {
+        outcome.result = {};
+        outcome.words = step_words(outcome.step) + ": the change vanished with the restart of the machine";
+        continue;
+      }
+      outcome.result = control
+                           ? carry_out(*control, outcome.step)
+                           : ControlResult{ControlStatus::device_lost, "cannot open the device: " + reason};
+      outcome.words = step_words(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
+      if (!outcome.result.ok()) report.complete = false;
+    }
+    if (report.complete) break;
+  }
+
+  const auto who = fmt::format("session pid {} (\"{}\", since {})", journal->pid, journal->command,
+                               iso_time(journal->since));
+  if (report.complete) {
+    try {
+      folder.clear(file);
+      report.summary =
+          restarted ? fmt::format(
+                          "{}: the machine was restarted since {}; its clocks and limits went with that{}, "
+                          "the journal is cleared",
+                          journal->device, who, replay_after_restart ? ", files were put back" : "")
+                    : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
+    } catch (const std::exception& error) {
+      report.complete = false;
+      report.summary = error.what();
+    }
+  } else {
+    report.summary =
+        fmt::format("{}: not everything that {} had changed could be put back; the journal {} is kept",
+                    journal->device, who, file.string());
+  }
+  return report;
+}
+
+std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& environment,
+                                                 bool replay_after_restart) {
+  std::vector<RestoreReport> reports;
+  std::error_code code;
+  if (controls_forbidden() || !std::filesystem::exists(environment.state_folder, code)) return reports;
+  std::optional<StateFolder> folder;
+  try {
+    folder = StateFolder::open(environment.state_folder);
+  } catch (const std::exception& error) {
+    reports.push_back({"", {}, false, error.what()});
+    return reports;
+  }
+  for (const auto& file : folder->journal_files()) {
+    try {
+      std::string key;
+      try {
+        const auto journal = folder->read(file);
+        if (!journal) continue;
+        key = journal->device_key;
+      } catch (const Error& error) {
+        folder->set_aside(file);
+        reports.push_back({"",
+                           {},
+                           false,
+                           std::string(error.what()) +
+                               "; it was put aside as *.damaged: check the clocks and limits "
+                               "of this machine by hand"});
+        continue;
+      }
+      const auto lock = DeviceLock::try_take(*folder, key);
+      if (!lock) continue;  // its session or its guardian lives, and will see to it
+      auto report = restore_journal(*folder, file, environment, replay_after_restart);
+      if (!report.summary.empty()) reports.push_back(std::move(report));
+    } catch (const std::exception& error) {
+      reports.push_back({"", {}, false, error.what()});
+    }
+  }
+  return reports;
+}
+
+std::vector<JournalStatus> list_journals(const ControlEnvironment& environment) {
+  std::vector<JournalStatus> journals;
+  std::error_code code;
+  if (!std::filesystem::exists(environment.state_folder, code)) return journals;
+  try {
+    const auto folder = StateFolder::open(environment.state_folder);
+    const auto boot = boot_id();
+    for (const auto& file : folder.journal_files()) {
+      JournalStatus status;
+      status.file = file;
+      try {
+        const auto journal = folder.read(file);
+        if (!journal) continue;
+        status.device = journal->device;
+        status.device_key = journal->device_key;
+        status.session = {journal->pid, journal->command, journal->since,
+                          process_alive(journal->pid, journal->start_ticks)};
+        status.steps = journal->steps;
+        status.from_earlier_boot = journal->boot_id != boot;
+      } catch (const std::exception& error) {
+        status.damaged = error.what();
+      }
+      journals.push_back(std::move(status));
+    }
+  } catch (const std::exception&) {
+    // A folder that cannot be trusted has no journals of ours; opening a session says why.
+  }
+  return journals;
+}
+
+}  // namespace ergotune
