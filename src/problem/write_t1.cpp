@@ -155,21 +155,26 @@ const KernelSource* device_source(const Kernel& kernel) {
   return kernel.sources.empty() ? nullptr : &kernel.sources.front();
 }
 
+/// Options whose text is known under the constants; those that depend on parameters cannot be said in T1.
+void add_options(const Kernel& kernel, const std::string& language, const Constants& constants,
+                 Json& options) {
+  const auto found = kernel.options.find(language);
+  if (found == kernel.options.end()) return;
+  for (const Template& option : found->second) {
+    const auto names = option.names();
+    if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return constants.contains(name); }))
+      continue;
+    options.push_back(option.render([&](std::string_view name) { return &constants.find(name)->second; }));
+  }
+}
+
 Json kernel_json(const Problem& problem) {
   const Kernel& kernel = problem.kernel;
   const KernelSource* source = device_source(kernel);
   const bool cuda = source && source->language == Language::cuda;
   Json options = Json::array();
-  const auto found = kernel.options.find("");
-  if (found != kernel.options.end()) {
-    for (const Template& option : found->second) options.push_back(option.text());
-  }
-  if (source) {
-    const auto own = kernel.options.find(to_string(source->language));
-    if (own != kernel.options.end()) {
-      for (const Template& option : own->second) options.push_back(option.text());
-    }
-  }
+  add_options(kernel, "", problem.constants, options);
+  if (source) add_options(kernel, to_string(source->language), problem.constants, options);
   const bool blocks = kernel.launch.global.empty();
   Json arguments = Json::array();
   for (const Argument& argument : kernel.arguments)
