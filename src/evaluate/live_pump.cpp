@@ -191,16 +191,30 @@ std::size_t LivePump::pending() const {
 }
 
 void LivePump::cancel() {
-  {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-  }
+  std::unique_lock lock(mutex_);
+  cancelled_ = true;
   wake();
+  // When this returns nothing runs any more and nothing more is announced.
+  finished_.wait(lock, [this] { return !cancelled_; });
 }
 
 void LivePump::set_journal(RunJournal* journal) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(journal_mutex_);
   journal_ = journal;
+}
+
+void LivePump::announce(Job& job) {
+  if (job.announced || job.reference_only) return;
+  const std::lock_guard lock(journal_mutex_);
+  if (!journal_) return;
+  job.announced = true;
+  journal_->announce(job.request);
+}
+
+void LivePump::wait_until_written(Job& job) {
+  announce(job);
+  const std::lock_guard lock(journal_mutex_);
+  if (journal_ && job.announced) journal_->wait_until_written(job.request);
 }
 
 bool LivePump::has_reference() const {
@@ -268,17 +282,7 @@ void LivePump::take_submitted() {
     const std::lock_guard lock(mutex_);
     for (auto& job : submitted_) to_compile_.push_back(std::move(job));
     submitted_.clear();
-    cancelled = std::exchange(cancelled_, false);
-    if (cancelled) {
-      const auto count = [](const auto& jobs) {
-        return static_cast<std::size_t>(
-            std::count_if(jobs.begin(), jobs.end(), [](const JobPointer& j) { return !j->reference_only; }));
-      };
-      std::size_t dropped = count(to_compile_) + count(to_run_);
-      for (auto& worker : compilers_) dropped += worker->job && !worker->job->reference_only;
-      dropped += runner_.job && !runner_.job->reference_only;
-      pending_ -= std::min(pending_, dropped);
-    }
+    cancelled = cancelled_;
   }
   if (!cancelled) return;
   to_compile_.clear();
@@ -287,6 +291,13 @@ void LivePump::take_submitted() {
     if (worker->job) end_worker(*worker);
   }
   if (runner_.job) end_worker(runner_);
+  {
+    const std::lock_guard lock(mutex_);
+    results_.clear();
+    pending_ = 0;
+    cancelled_ = false;
+  }
+  finished_.notify_all();
 }
 
 bool LivePump::compile_allowed() const {
@@ -338,18 +349,12 @@ void LivePump::dispatch() {
     start_run(std::move(job));
   }
   // The next in line is written down while the present one runs.
-  if (journal_ && !to_run_.empty() && !to_run_.front()->announced && !to_run_.front()->reference_only) {
-    to_run_.front()->announced = true;
-    journal_->announce(to_run_.front()->request);
-  }
+  if (!to_run_.empty()) announce(*to_run_.front());
 }
 
 void LivePump::start_compile(Worker& worker, JobPointer job) {
   // On a CPU device the run follows its own compilation, which is the time in which the note becomes durable.
-  if (device_.is_cpu && journal_ && !job->announced && !job->reference_only) {
-    job->announced = true;
-    journal_->announce(job->request);
-  }
+  if (device_.is_cpu) announce(*job);
   worker.job = std::move(job);
   worker.sent_at = host_seconds();
   worker.deadline = worker.sent_at + options_.compile_time_limit;
@@ -361,10 +366,7 @@ void LivePump::start_compile(Worker& worker, JobPointer job) {
 }
 
 void LivePump::start_run(JobPointer job) {
-  if (journal_ && !job->reference_only) {
-    if (!job->announced) journal_->announce(job->request);
-    journal_->wait_until_written(job->request);
-  }
+  wait_until_written(*job);
   Run run;
   run.id = job->request.id;
   run.configuration = job->request.configuration;

@@ -74,6 +74,8 @@ class LivePump {
   void finish(const JobPointer& job, Measurement measurement);
   void fail(const JobPointer& job, Status status, const std::string& message);
   void check_deadlines();
+  void announce(Job& job);
+  void wait_until_written(Job& job);
   void end_all(std::string why, bool user_error = false);
   std::string code_key(const Configuration& configuration) const;
   void wake();
@@ -106,6 +108,7 @@ class LivePump {
   std::size_t pending_ = 0;
   bool has_reference_ = false, stop_ = false, cancelled_ = false;
   int runner_pid_ = 0;
+  std::mutex journal_mutex_;  ///< held while the journal is called: set_journal() waits for that
   RunJournal* journal_ = nullptr;
   std::thread thread_;
 };

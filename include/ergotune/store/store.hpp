@@ -62,6 +62,9 @@ class Store {
   /// unfinished() says who was running.
   void begin(std::int64_t session, const Configuration& configuration);
   std::vector<Configuration> unfinished(std::int64_t session) const;
+  /// Takes begin() back: the configuration did not run to its end because the session was ended cleanly (Ctrl-C, a
+  /// spent budget), which is no fault of its own. Nothing happens when it was not begun.
+  void withdraw(std::int64_t session, const Configuration& configuration);
   /// Durable when it returns. Also ends begin().
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
   std::vector<StoredRow> rows(std::int64_t session) const;

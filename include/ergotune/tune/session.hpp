@@ -1,5 +1,5 @@
-// One tuning run: strategy, evaluator, store and objective brought together. The command and the Python package are
-// thin layers over this.
+// One tuning run: strategy, evaluator, store and objective brought together. The command and the Python
+// package are thin layers over this.
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,8 @@ struct SessionProgress {
   double seconds = 0;
   std::optional<double> best;
   std::optional<double> seconds_left;
+  /// What is going on besides searching: "confirming the best"; empty while searching.
+  std::string phase;
   const EvaluationResult* last = nullptr;
 };
 
@@ -45,6 +47,11 @@ struct SessionOptions {
   /// Stop when the probability of further improvement is low.
   bool early_stop = false;
   const std::atomic<bool>* interrupted = nullptr;
+  /// Where the metrics come from when the evaluator does not fill them in: live measurements.
+  const Problem* problem = nullptr;
+  Constants constants;
+  /// How many of the best to return.
+  std::size_t top = 10;
   std::function<void(const SessionProgress&)> progress;
 };
 
@@ -52,17 +59,31 @@ struct SessionResult {
   /// Best first; for Pareto objectives the whole front.
   std::vector<EvaluationResult> best;
   std::optional<EvaluationResult> default_result;
+  /// The objective of the median usable configuration, as the user reads it.
+  std::optional<double> median_value;
+  /// Rounds in which best[] and the default were measured again; their quantities are then those rounds'
+  /// means.
+  int confirmation_rounds = 0;
+  /// The commonest failure's words (first line), and how many configurations it took.
+  std::string commonest_failure;
+  std::uint64_t commonest_failure_count = 0;
   /// Probability that best[0] is really the best of the confirmed candidates; nullopt when not confirmed.
   std::optional<double> probability_best;
   std::map<std::string, std::uint64_t> statuses;
-  std::uint64_t evaluated = 0;   ///< measured in this run
-  std::uint64_t resumed = 0;     ///< taken from the store
+  std::uint64_t evaluated = 0;  ///< measured in this run
+  std::uint64_t resumed = 0;    ///< taken from the store
   double seconds = 0;
-  double tuner_seconds = 0;      ///< our own time: not compiler, not kernel
+  double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
   std::string strategy, explanation, stopped_because;
 };
 
-/// Runs a session to its end. `store` and `store_session` may be null/0 for runs that keep nothing (scoring).
+/// The configuration where every parameter takes its default (its first value where none is given); nullopt
+/// when that is not in the space. It is measured first: what tuning gains is told against it.
+std::optional<ConfigurationIndex> default_of(const SearchSpace& space);
+
+/// Runs a session to its end. What the store knows is told to the strategy and not measured again; every
+/// result is durable before it is reported. `store` and `store_session` may be null/0 for runs that keep
+/// nothing (scoring).
 SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
                           std::int64_t store_session, const SessionOptions& options);
 
