@@ -1,0 +1,116 @@
+// ergotune devices: what can run kernels here, and what can measure and control each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "ergotune/device/device.hpp"
+#include "ergotune/power/control.hpp"
+#include "ergotune/power/sensor.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DeviceLine {
+  DeviceInfo info;
+  std::vector<std::string> sensors, controls;
+  std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
+};
+
+DeviceLine look_at(const DeviceInfo& info) {
+  DeviceLine line{info, {}, {}, {}};
+  for (const auto& sensor : sensors_for_device(info.uuid, info.pci_address, info.is_cpu, &line.missing))
+    line.sensors.push_back(sensor->info().id);
+  std::string why_not;
+  if (const auto control = control_for_device(info.uuid, info.pci_address, info.is_cpu, &why_not))
+    line.controls.push_back(control->id());
+  if (!why_not.empty()) line.missing.push_back(why_not);
+  return line;
+}
+
+Json to_json(const Value& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value.data());
+}
+
+Json to_json(const DeviceLine& line) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  Json device;
+  device["id"] = line.info.id;
+  device["name"] = line.info.name;
+  device["uuid"] = text_or_null(line.info.uuid);
+  device["backend"] = line.info.backend;
+  device["pci_address"] = text_or_null(line.info.pci_address);
+  device["driver_version"] = text_or_null(line.info.driver_version);
+  device["is_cpu"] = line.info.is_cpu;
+  device["sensors"] = line.sensors;
+  device["controls"] = line.controls;
+  device["properties"] = Json::object();
+  for (const auto& [name, value] : line.info.properties) device["properties"][name] = to_json(value);
+  device["missing"] = line.missing;
+  return device;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "-" : text;
+}
+
+void print_table(const std::vector<DeviceLine>& lines) {
+  std::size_t id = 6, name = 4, sensors = 7;
+  for (const auto& line : lines) {
+    id = std::max(id, line.info.id.size());
+    name = std::max(name, line.info.name.size());
+    sensors = std::max(sensors, joined(line.sensors).size());
+  }
+  fmt::print("{:<{}}  {:<{}}  {:<{}}  controls\n", "device", id, "name", name, "sensors", sensors);
+  for (const auto& line : lines)
+    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", line.info.id, id, line.info.name, name, joined(line.sensors),
+               sensors, joined(line.controls));
+}
+
+void print_details(const DeviceLine& line) {
+  fmt::print("\n{} ({})\n", line.info.id, line.info.name);
+  if (!line.info.uuid.empty()) fmt::print("  uuid: {}\n", line.info.uuid);
+  if (!line.info.pci_address.empty()) fmt::print("  pci address: {}\n", line.info.pci_address);
+  if (!line.info.driver_version.empty()) fmt::print("  driver: {}\n", line.info.driver_version);
+  for (const auto& [property, value] : line.info.properties)
+    fmt::print("  {} = {}\n", property, value.to_string());
+  for (const auto& words : line.missing) fmt::print("  {}\n", words);
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app) {
+  struct Options {
+    bool json = false, details = false;
+  };
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("devices", "List what can run kernels here, with its sensors and controls");
+  add_json_option(*verb, options->json);
+  verb->add_flag("--details", options->details,
+                 "Also print each device's properties (as restrictions see them) and what is missing");
+  verb->footer("Example:\n  ergotune devices --details");
+  verb->callback([options] {
+    std::vector<std::string> notes;
+    std::vector<DeviceLine> lines;
+    for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
+    if (options->json) {
+      Json document;
+      document["devices"] = Json::array();
+      for (const auto& line : lines) document["devices"].push_back(to_json(line));
+      document["notes"] = notes;
+      print_json(document);
+      return;
+    }
+    print_table(lines);
+    if (options->details)
+      for (const auto& line : lines) print_details(line);
+    for (const auto& note : notes) fmt::print(stderr, "not here: {}\n", note);
+  });
+}
+
+}  // namespace ergotune::cli

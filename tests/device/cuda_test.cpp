@@ -1,0 +1,211 @@
+// The CUDA backend's logic over a fake libcuda (tests/fakes/cuda): what it asks of the driver, in which
+// order, and what it makes of the driver's errors. Real kernels on a real GPU are scripts/gpu-check's matter.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "device/cuda_api.hpp"
+#include "device_fixtures.hpp"
+
+using namespace ergotune;
+using namespace ergotune::test;
+using testing::HasSubstr;
+
+namespace {
+
+const std::string kFake = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
+// before anything opens the driver: the table is made once per process
+const bool kFakeIsSet = setenv("ERGOTUNE_CUDA", kFake.c_str(), 1) == 0;
+
+class CudaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kFake)) GTEST_SKIP() << "build target fake_cuda";
+    ASSERT_TRUE(cuda::api().usable()) << cuda::api().problem();
+    auto* library = dlopen(kFake.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(library, nullptr);
+    count_ = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cuda_count"));
+    retained_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_retained"));
+    device_ = open_device("cuda:0");
+  }
+  std::unique_ptr<LoadedKernel> load(const std::string& name) { return device_->load({name, name, ""}); }
+
+  long (*count_)(const char*) = nullptr;
+  int (*retained_)() = nullptr;
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(CudaTest, DevicesAreDescribedAsTheirSensorsKnowThem) {
+  const auto& info = device_->info();
+  EXPECT_EQ(info.name, "Fake H100");
+  EXPECT_EQ(info.uuid, "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0");
+  EXPECT_EQ(info.pci_address, "00000000:1b:00.0");
+  EXPECT_EQ(info.driver_version, "CUDA 13.0");
+  for (const auto& name : property_names()) EXPECT_TRUE(info.properties.contains(name)) << name;
+  EXPECT_EQ(info.properties.at("device.compute_capability").as_integer(), 90);
+  EXPECT_EQ(info.properties.at("device.multiprocessors").as_integer(), 132);
+}
+
+TEST_F(CudaTest, CudaComesFirstAndIsFoundByUuid) {
+  EXPECT_EQ(list_devices().front().id, "cuda:0");
+  EXPECT_EQ(open_device("")->info().id, "cuda:0");
+  EXPECT_EQ(open_device("cuda")->info().id, "cuda:0");
+  EXPECT_EQ(open_device("cuda:GPU-01112131-4151-6171-8191-a1b1c1d1e1f1")->info().id, "cuda:1");
+}
+
+TEST_F(CudaTest, KernelsRunAndMemoryMoves) {
+  const auto x = upload(*device_, std::vector<int>{1, 2, 3});
+  const auto kept = device_->allocate(x->bytes());
+  device_->copy(*kept, *x);
+  const auto kernel = load("add_one");
+  kernel->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x), scalar<std::int32_t>(2)});
+  device_->launch(*kernel, 3);
+  EXPECT_EQ(download<int>(*device_, *x, 3), (std::vector<int>{4, 5, 3}));
+  EXPECT_EQ(download<int>(*device_, *kept, 3), (std::vector<int>{1, 2, 3}));
+  device_->fill(*x, 0xff);
+  EXPECT_EQ(download<int>(*device_, *x, 3), (std::vector<int>{-1, -1, -1}));
+  const auto resources = kernel->resources();
+  EXPECT_EQ(resources.registers, 42);
+  EXPECT_EQ(resources.shared_bytes, 512);
+  EXPECT_EQ(resources.local_bytes, 16);
+}
+
+TEST_F(CudaTest, LongRunsGoAsGraphsAndNoLaunchIsLost) {
+  const auto x = upload(*device_, std::vector<int>{0});
+  const auto kernel = load("add_one");
+  kernel->bind({{1, 1, 1}, {1, 1, 1}, 0}, {of(*x), scalar<std::int32_t>(1)});
+  device_->launch(*kernel, 1000);
+  EXPECT_EQ(count_("kernel"), 1000);
+  EXPECT_GE(count_("cuGraphLaunch"), 10);
+  EXPECT_LT(count_("cuLaunchKernel"), 300);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1000);
+  const long instantiated = count_("cuGraphInstantiateWithFlags");
+  device_->launch(*kernel, 1000);
+  EXPECT_EQ(count_("cuGraphInstantiateWithFlags"), instantiated) << "the graph is kept for the next run";
+  // other arguments, another graph
+  const auto y = upload(*device_, std::vector<int>{0});
+  kernel->bind({{1, 1, 1}, {1, 1, 1}, 0}, {of(*y), scalar<std::int32_t>(1)});
+  device_->launch(*kernel, 1000);
+  EXPECT_EQ(download<int>(*device_, *y, 1)[0], 1000);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 2000);
+}
+
+TEST_F(CudaTest, GraphsAreReleased) {
+  const auto x = upload(*device_, std::vector<int>{0});
+  {
+    const auto kernel = load("add_one");
+    kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+    device_->launch(*kernel, 1000);
+  }
+  EXPECT_EQ(count_("cuGraphExecDestroy"), count_("cuGraphInstantiateWithFlags"));
+  EXPECT_EQ(count_("cuGraphDestroy"), count_("cuGraphInstantiateWithFlags"));
+  EXPECT_EQ(count_("cuModuleUnload"), 1);
+}
+
+TEST_F(CudaTest, WithoutGraphsEveryLaunchIsQueuedByItself) {
+  setenv("FAKE_CUDA_NO_GRAPHS", "1", 1);
+  const auto x = upload(*device_, std::vector<int>{0});
+  const auto kernel = load("add_one");
+  kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  device_->launch(*kernel, 1000);
+  unsetenv("FAKE_CUDA_NO_GRAPHS");
+  EXPECT_EQ(count_("cuLaunchKernel"), 1000);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1000);
+}
+
+TEST_F(CudaTest, ARefusedLaunchLeavesNoCaptureOpen) {
+  const auto kernel = load("add_one");
+  const auto x = upload(*device_, std::vector<int>{0});
+  kernel->bind({{1, 1, 1}, {2048, 1, 1}, 0}, {of(*x), scalar<std::int32_t>(1)});
+  EXPECT_EQ(fault_of([&] { device_->launch(*kernel, 1000); }), DeviceFault::launch);
+  device_->synchronise();  // throws when the stream still captures
+  kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  device_->launch(*kernel, 1000);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1000);
+}
+
+TEST_F(CudaTest, DynamicSharedMemoryAbove48KiBIsAskedFor) {
+  const auto kernel = load("big_shared");
+  kernel->bind({{1, 1, 1}, {32, 1, 1}, 100000}, {});
+  device_->launch(*kernel);
+  device_->synchronise();
+  EXPECT_EQ(count_("cuFuncSetAttribute"), 1);
+  kernel->bind({{1, 1, 1}, {32, 1, 1}, 1000}, {local(2000)});
+  device_->launch(*kernel);
+  EXPECT_EQ(count_("cuFuncSetAttribute"), 1) << "not needed for little";
+  EXPECT_EQ(fault_of([&] { kernel->bind({{1, 1, 1}, {32, 1, 1}, 1 << 20}, {}); }), DeviceFault::launch);
+}
+
+TEST_F(CudaTest, MarkersTellDeviceTime) {
+  const auto kernel = load("add_one");
+  const auto x = upload(*device_, std::vector<int>{0});
+  kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  const auto start = device_->make_marker(), stop = device_->make_marker();
+  device_->record(*start);
+  device_->launch(*kernel, 5);
+  device_->record(*stop);
+  EXPECT_TRUE(device_->passed(*stop));
+  EXPECT_NEAR(device_->seconds_between(*start, *stop), 5e-5, 1e-9);
+}
+
+TEST_F(CudaTest, AKernelsFaultIsARuntimeFaultWhereverItSurfaces) {
+  const auto kernel = load("fault_address");
+  kernel->bind({}, {});
+  device_->launch(*kernel);
+  try {
+    device_->synchronise();
+    FAIL();
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::runtime);
+    EXPECT_EQ(error.native_code(), 700);
+    EXPECT_THAT(error.what(), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
+  }
+  // the context is poisoned: allocations and launches now repeat the kernel's fault, not one of their own
+  EXPECT_EQ(fault_of([&] { device_->allocate(4); }), DeviceFault::runtime);
+  EXPECT_EQ(fault_of([&] { device_->launch(*kernel); }), DeviceFault::runtime);
+}
+
+TEST_F(CudaTest, ALaunchTimeoutIsATimeout) {
+  const auto kernel = load("endless");
+  kernel->bind({}, {});
+  device_->launch(*kernel);
+  EXPECT_EQ(fault_of([&] { device_->synchronise(); }), DeviceFault::timeout);
+}
+
+TEST_F(CudaTest, AFaultSurfacesThroughMarkersToo) {
+  const auto kernel = load("fault_address");
+  kernel->bind({}, {});
+  const auto marker = device_->make_marker();
+  device_->launch(*kernel);
+  device_->record(*marker);
+  EXPECT_EQ(fault_of([&] { device_->passed(*marker); }), DeviceFault::runtime);
+}
+
+TEST_F(CudaTest, CodeThatDoesNotLoadOrLacksTheFunctionIsACompileFault) {
+  EXPECT_EQ(fault_of([&] { load("broken"); }), DeviceFault::compile);
+  EXPECT_EQ(fault_of([&] { device_->load({"add_one", "other", ""}); }), DeviceFault::compile);
+}
+
+TEST_F(CudaTest, TooLargeABufferIsOutOfMemory) {
+  EXPECT_EQ(fault_of([&] { device_->allocate(std::size_t{1} << 50); }), DeviceFault::out_of_memory);
+}
+
+TEST_F(CudaTest, ThePrimaryContextIsGivenBack) {
+  EXPECT_EQ(retained_(), 1);
+  device_.reset();
+  EXPECT_EQ(retained_(), 0);
+}
+
+TEST_F(CudaTest, ADriverWithoutDevicesIsANote) {
+  setenv("FAKE_CUDA_NO_DEVICE", "1", 1);
+  std::vector<std::string> notes;
+  const auto devices = list_devices(&notes);
+  unsetenv("FAKE_CUDA_NO_DEVICE");
+  EXPECT_NE(devices.front().backend, "cuda");
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("cuda: cuInit")));
+}
+
+}  // namespace

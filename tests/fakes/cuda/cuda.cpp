@@ -1,0 +1,325 @@
+// A libcuda.so.1 without a GPU, for the logic around the driver: device memory is host memory, a stream runs
+// at once, and a kernel is one of a few known by name. It counts calls, keeps the rules that are easily
+// broken (a current context, no work on a poisoned one, capture that must end), and faults where a kernel's
+// name says so:
+//   add_one(int* x, int n)   the honest one            fault_address   illegal address, sticky, seen at the
+//   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
+//   the attribute is set
+// FAKE_CUDA_NO_DEVICE and FAKE_CUDA_NO_GRAPHS in the environment take those away.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr int kPlainShared = 48 * 1024, kMostShared = 227 * 1024;
+
+struct Function {
+  std::string name;
+  int dynamic_shared = kPlainShared;
+};
+struct Module {
+  std::map<std::string, Function> functions;
+};
+struct Launch {
+  Function* function;
+  std::vector<std::uint64_t> arguments;
+};
+struct Graph {
+  std::vector<Launch> launches;
+};
+struct Stream {
+  bool capturing = false;
+  Graph graph;
+};
+struct Event {
+  double milliseconds = -1;
+};
+
+struct State {
+  bool initialised = false;
+  bool current = false;
+  int retained = 0;
+  int sticky = 0;   ///< a fault that has been seen: every call repeats it
+  int pending = 0;  ///< a fault that the next wait will see
+  double now_milliseconds = 0;
+  std::map<std::string, long> counts;
+};
+State state;
+
+int enter(const char* name) {
+  ++state.counts[name];
+  if (!state.initialised) return 3;
+  return state.sticky;
+}
+int enter_with_context(const char* name) {
+  if (const int code = enter(name)) return code;
+  return state.current ? 0 : 201;
+}
+int surface() {
+  if (state.pending) state.sticky = state.pending;
+  state.pending = 0;
+  return state.sticky;
+}
+
+void run(const Launch& launch) {
+  state.now_milliseconds += 0.010;
+  const std::string& name = launch.function->name;
+  if (name == "add_one") {
+    auto* x = reinterpret_cast<int*>(launch.arguments[0]);
+    for (int i = 0; i < static_cast<int>(launch.arguments[1]); ++i) ++x[i];
+  } else if (name == "fault_address") {
+    state.pending = 700;
+  } else if (name == "endless") {
+    state.pending = 702;
+  }
+}
+
+}  // namespace
+
+/// Calls of a function so far; launches inside graphs count as "kernel", graphs as their own.
+EXPORT long fake_cuda_count(const char* name) { return state.counts[name]; }
+EXPORT int fake_cuda_retained() { return state.retained; }
+
+EXPORT int cuInit(unsigned) {
+  state.initialised = true;
+  return std::getenv("FAKE_CUDA_NO_DEVICE") ? 100 : 0;
+}
+EXPORT int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+EXPORT int cuGetErrorName(int code, const char** name) {
+  *name = code == 700   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : code == 702 ? "CUDA_ERROR_LAUNCH_TIMEOUT"
+          : code == 1   ? "CUDA_ERROR_INVALID_VALUE"
+                        : "CUDA_ERROR_OTHER";
+  return 0;
+}
+EXPORT int cuGetErrorString(int, const char** words) {
+  *words = "words of the fake driver";
+  return 0;
+}
+EXPORT int cuDeviceGetCount(int* count) {
+  *count = 2;
+  return enter("cuDeviceGetCount");
+}
+EXPORT int cuDeviceGet(int* device, int number) {
+  *device = number;
+  return enter("cuDeviceGet");
+}
+EXPORT int cuDeviceGetName(char* name, int size, int) {
+  std::strncpy(name, "Fake H100", static_cast<std::size_t>(size));
+  return 0;
+}
+EXPORT int cuDeviceGetUuid(unsigned char* uuid, int device) {
+  for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(i * 16 + device);
+  return 0;
+}
+EXPORT int cuDeviceGetUuid_v2(unsigned char* uuid, int device) { return cuDeviceGetUuid(uuid, device); }
+EXPORT int cuDeviceGetPCIBusId(char* text, int, int device) {
+  std::strcpy(text, device == 0 ? "0000:1B:00.0" : "0001:C3:00.0");
+  return 0;
+}
+EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  *bytes = std::size_t{80} << 30;
+  return 0;
+}
+EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
+  static const std::map<int, int> values = {
+      {1, 1024}, {8, kPlainShared}, {10, 32},     {12, 65536}, {16, 132},         {38, 52428800}, {39, 2048},
+      {75, 9},   {76, 0},           {81, 233472}, {82, 65536}, {97, kMostShared}, {106, 32}};
+  const auto found = values.find(attribute);
+  if (found == values.end()) return 1;
+  *value = found->second;
+  return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &state;
+  ++state.retained;
+  return enter("cuDevicePrimaryCtxRetain");
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
+  --state.retained;
+  return 0;
+}
+EXPORT int cuCtxSetCurrent(void* context) {
+  state.current = context == &state;
+  return enter("cuCtxSetCurrent");
+}
+EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
+  if (const int code = enter_with_context("cuModuleLoadDataEx")) return code;
+  // an image is a list of function names
+  const std::string names(static_cast<const char*>(image));
+  if (names.starts_with("broken")) return 200;
+  auto* made = new Module;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = std::min(names.find(' ', at), names.size());
+    const std::string name = names.substr(at, end - at);
+    made->functions[name] = Function{name};
+    at = end + 1;
+  }
+  *module = made;
+  return 0;
+}
+EXPORT int cuModuleUnload(void* module) {
+  ++state.counts["cuModuleUnload"];
+  delete static_cast<Module*>(module);
+  return state.sticky;
+}
+EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
+  if (const int code = enter_with_context("cuModuleGetFunction")) return code;
+  auto& functions = static_cast<Module*>(module)->functions;
+  const auto found = functions.find(name);
+  if (found == functions.end()) return 500;
+  *function = &found->second;
+  return 0;
+}
+EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
+  static const std::map<int, int> values = {{0, 1024}, {1, 512}, {3, 16}, {4, 42}};
+  const auto found = values.find(attribute);
+  if (found == values.end()) return 1;
+  *value = found->second;
+  return 0;
+}
+EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
+  if (const int code = enter_with_context("cuFuncSetAttribute")) return code;
+  if (attribute != 8 || value > kMostShared) return 1;
+  static_cast<Function*>(function)->dynamic_shared = value;
+  return 0;
+}
+EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                          unsigned bz, unsigned shared, void* stream, void** parameters, void**) {
+  if (const int code = enter_with_context("cuLaunchKernel")) return code;
+  auto* called = static_cast<Function*>(function);
+  if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
+  Launch launch{called, {}};
+  if (called->name == "add_one") {
+    std::uint64_t address = 0;
+    std::int32_t n = 0;
+    std::memcpy(&address, parameters[0], sizeof address);
+    std::memcpy(&n, parameters[1], sizeof n);
+    launch.arguments = {address, static_cast<std::uint64_t>(n)};
+  }
+  auto* queue = static_cast<Stream*>(stream);
+  if (queue->capturing) {
+    queue->graph.launches.push_back(launch);
+  } else {
+    ++state.counts["kernel"];
+    run(launch);
+  }
+  return 0;
+}
+EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  if (const int code = enter_with_context("cuMemAlloc_v2")) return code;
+  if (bytes > std::size_t{80} << 30) return 2;
+  *address = reinterpret_cast<std::uint64_t>(std::malloc(bytes));
+  return 0;
+}
+EXPORT int cuMemFree_v2(std::uint64_t address) {
+  ++state.counts["cuMemFree_v2"];
+  std::free(reinterpret_cast<void*>(address));
+  return state.sticky;
+}
+EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
+  if (const int code = enter_with_context("cuMemcpyHtoDAsync_v2")) return code;
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void*) {
+  if (const int code = enter_with_context("cuMemcpyDtoHAsync_v2")) return code;
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {
+  if (const int code = enter_with_context("cuMemcpyDtoDAsync_v2")) return code;
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+EXPORT int cuMemsetD8Async(std::uint64_t to, unsigned char byte, std::size_t bytes, void*) {
+  if (const int code = enter_with_context("cuMemsetD8Async")) return code;
+  std::memset(reinterpret_cast<void*>(to), byte, bytes);
+  return 0;
+}
+EXPORT int cuStreamCreate(void** stream, unsigned) {
+  *stream = new Stream;
+  return enter_with_context("cuStreamCreate");
+}
+EXPORT int cuStreamDestroy_v2(void* stream) {
+  delete static_cast<Stream*>(stream);
+  return state.sticky;
+}
+EXPORT int cuStreamSynchronize(void* stream) {
+  if (const int code = enter_with_context("cuStreamSynchronize")) return code;
+  if (static_cast<Stream*>(stream)->capturing) return 900;
+  return surface();
+}
+EXPORT int cuEventCreate(void** event, unsigned) {
+  *event = new Event;
+  return enter_with_context("cuEventCreate");
+}
+EXPORT int cuEventDestroy_v2(void* event) {
+  delete static_cast<Event*>(event);
+  return state.sticky;
+}
+EXPORT int cuEventRecord(void* event, void*) {
+  if (const int code = enter_with_context("cuEventRecord")) return code;
+  static_cast<Event*>(event)->milliseconds = state.now_milliseconds;
+  return 0;
+}
+EXPORT int cuEventQuery(void*) {
+  if (const int code = enter_with_context("cuEventQuery")) return code;
+  return surface();
+}
+EXPORT int cuEventElapsedTime(float* milliseconds, void* start, void* stop) {
+  if (const int code = enter_with_context("cuEventElapsedTime")) return code;
+  const auto *a = static_cast<Event*>(start), *b = static_cast<Event*>(stop);
+  if (a->milliseconds < 0 || b->milliseconds < 0) return 400;
+  *milliseconds = static_cast<float>(b->milliseconds - a->milliseconds);
+  return 0;
+}
+EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
+  if (const int code = enter_with_context("cuStreamBeginCapture_v2")) return code;
+  if (std::getenv("FAKE_CUDA_NO_GRAPHS")) return 801;
+  static_cast<Stream*>(stream)->capturing = true;
+  static_cast<Stream*>(stream)->graph = {};
+  return 0;
+}
+EXPORT int cuStreamEndCapture(void* stream, void** graph) {
+  if (const int code = enter_with_context("cuStreamEndCapture")) return code;
+  auto* queue = static_cast<Stream*>(stream);
+  if (!queue->capturing) return 903;
+  queue->capturing = false;
+  *graph = new Graph(queue->graph);
+  return 0;
+}
+EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  if (const int code = enter_with_context("cuGraphInstantiateWithFlags")) return code;
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return 0;
+}
+EXPORT int cuGraphLaunch(void* executable, void*) {
+  if (const int code = enter_with_context("cuGraphLaunch")) return code;
+  for (const auto& launch : static_cast<Graph*>(executable)->launches) {
+    ++state.counts["kernel"];
+    run(launch);
+  }
+  return 0;
+}
+EXPORT int cuGraphExecDestroy(void* executable) {
+  ++state.counts["cuGraphExecDestroy"];
+  delete static_cast<Graph*>(executable);
+  return state.sticky;
+}
+EXPORT int cuGraphDestroy(void* graph) {
+  ++state.counts["cuGraphDestroy"];
+  delete static_cast<Graph*>(graph);
+  return state.sticky;
+}
