@@ -91,7 +91,6 @@ def tune_kernel(
         "quiet": bool(quiet),
         "confirm": False,
         "iterations": int(iterations),
-        "objective": text,
         "max_threads_restriction": list(block_size_names or _DEFAULT_BLOCK_SIZE_NAMES),
     }
     if "max_fevals" in options:
@@ -106,10 +105,18 @@ def tune_kernel(
         if hasattr(observer, "register_device"):
             observer.register_device(_Device(name, max_threads))
 
-    # metrics that are Python functions are worked out here, per configuration, before the strategy is told
-    raw = run_problem(problem, settings, verify=callback, observers=listed,
-                      metrics=lambda row: metric_functions(row), objective_key=None if text == "time" else text,
-                      maximise=higher)
+    keys = [text] if isinstance(text, str) else list(text)
+    ups = [higher] if isinstance(text, str) else list(text.values())
+
+    def session_metrics(configuration, measurement):
+        """What the strategy minimises, under names that any objective's text can use (a metric may be "GFLOP/s")."""
+        row = to_row(configuration, measurement)
+        row.update(metric_functions(row))
+        return {f"objective_{i}": -row[key] if up else row[key] for i, (key, up) in enumerate(zip(keys, ups))}
+
+    names = [f"objective_{i}" for i in range(len(keys))]
+    settings["objective"] = names[0] if len(names) == 1 else f"pareto({', '.join(names)})"
+    raw = run_problem(problem, settings, verify=callback, observers=listed, metrics=session_metrics, metric_names=names)
     results = [_to_result(c, m, metric_functions) for c, m in zip(raw["configurations"], raw["measurements"])]
     env = {"device_name": raw["device"], "kernel_name": kernel_name, "tuner": "ergotune", **raw.get("environment", {})}
     if cache and not simulation_mode:

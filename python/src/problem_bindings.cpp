@@ -218,12 +218,18 @@ void bind_problem(py::module_& module) {
            py::arg("name"), py::arg("expression"), py::arg("unit") = "")
       .def("set_constants", [](Problem& p, const py::dict& constants) { p.constants = to_constants(constants); })
       .def("set_verification",
-           [](Problem& p, const std::string& kind, double absolute, double relative) {
-             p.verification.kind = kind == "none" ? Verification::Kind::none : Verification::Kind::first_correct;
+           [](Problem& p, const std::string& kind, double absolute, double relative,
+              const std::map<std::string, std::filesystem::path>& files) {
+             if (kind == "none") p.verification.kind = Verification::Kind::none;
+             else if (kind == "first_correct") p.verification.kind = Verification::Kind::first_correct;
+             else if (kind == "files") p.verification.kind = Verification::Kind::files;
+             else throw UserError("unknown verification \"" + kind + "\"" + suggestion(kind, {"none", "first_correct", "files"}));
              p.verification.absolute_tolerance = absolute;
              p.verification.relative_tolerance = relative;
+             p.verification.files = files;
            },
-           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4)
+           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
+           py::arg("files") = std::map<std::string, std::filesystem::path>{})
       .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
       .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
   module.def("load_problem", &load_problem, py::arg("file"),

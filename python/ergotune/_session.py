@@ -1,0 +1,107 @@
+"""Tuning runs: the shared way in for :func:`ergotune.tune` and the Kernel Tuner interface."""
+
+import os
+import sys
+import time
+
+from . import _command, _core
+from ._results import Result
+
+
+def devices():
+    """Every device that can be used here, best first: dicts with id, name, uuid, backend, properties."""
+    return _core.devices()
+
+
+def describe_device(device):
+    """(id, max threads per block, name) of a device id; replayed and simulated ones have no limit."""
+    if device.startswith(("replay:", "sim:")):
+        return device, 0, device
+    for info in _core.devices():
+        if info["id"] == device or info["id"].startswith(device):
+            return info["id"], info["properties"].get("device.max_threads_per_block", 0), info["name"]
+    return device, 0, device
+
+
+def tune(
+    problem, *, device=None, strategy=None, strategy_options=None, objective=None, budget=None, seconds=None, seed=None,
+    precision=None, time_limit=None, jobs=None, sensors=None, verify=None, observers=(), metrics=None, confirm=True,
+    early_stop=False, in_process=False, progress=None, quiet=True,
+):
+    """Tunes a problem and returns a :class:`ergotune.Result`.
+
+    Args:
+        problem: a :class:`Problem`, or the path of a problem file.
+        device: "cuda:0", "opencl", "host", "replay:FILE", "sim:NAME"; default the best that suits the problem.
+        objective: "time", "energy", "max gflops", "energy subject to time <= 1.1 * best(time)", "pareto(time, energy)" ...
+        budget: number of evaluations, or a text such as "10min"; seconds: wall time in s.
+        precision: wanted relative half-width of the 95 % interval. time_limit: s per configuration.
+        verify: function(actual, expected) of dicts of arrays by argument name; True when the outputs are right.
+        observers: objects with the hooks of :class:`Observer`.
+        metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
+        progress: function(evaluated, total, best, seconds_left, phase).
+
+    Callables (verify, observers) run in this process; without them kernels run in worker processes, so that a crash is
+    one configuration's status. The GIL is released while tuning.
+    """
+    if not isinstance(problem, _core.Problem):
+        problem = _core.load_problem(os.fspath(problem))
+    settings = {
+        "device": device, "strategy": strategy, "strategy_options": strategy_options or {}, "objective": objective,
+        "seconds": seconds, "seed": seed, "precision": precision, "time_limit": time_limit, "jobs": jobs, "sensors": sensors,
+        "confirm": confirm, "early_stop": early_stop, "in_process": in_process, "quiet": quiet,
+    }
+    if isinstance(budget, int):
+        settings["evaluations"] = budget
+    elif budget:
+        settings["budget"] = str(budget)
+    raw = run_problem(problem, settings, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
+                      metric_names=list(metrics or ()), progress=progress)
+    return Result(raw)
+
+
+def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None):
+    """Runs a tuning session on plain settings; gives the native result as a dict."""
+    settings = {k: v for k, v in settings.items() if v is not None}
+    settings["worker_command"] = [str(_command.path()), "worker"]
+    settings["metric_names"] = list(metric_names)
+    if progress is None and not settings.get("quiet", True):
+        progress = _line_progress()
+    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress)
+    if raw["interrupted"] and not raw["configurations"]:
+        raise KeyboardInterrupt
+    return raw
+
+
+def _si_metrics(metrics):
+    def evaluate(configuration, measurement):
+        row = dict(configuration)
+        row.update({name: q["value"] for name, q in measurement["quantities"].items()})
+        row.update(measurement["metrics"])
+        values = {}
+        for name, function in metrics.items():
+            values[name] = row[name] = function(row)
+        return values
+
+    return evaluate
+
+
+def _line_progress():
+    """One line that is rewritten in terminals and notebooks, at most ten times a second."""
+    started = last = time.monotonic()
+
+    def show(evaluated, total, best, seconds_left, phase):
+        nonlocal last
+        now = time.monotonic()
+        if now - last < 0.1 and evaluated != total:
+            return
+        last = now
+        left = f", {seconds_left:.0f} s left" if seconds_left is not None else ""
+        best_text = f", best {best:.6g}" if best is not None else ""
+        rate = evaluated / max(now - started, 1e-9)
+        sys.stderr.write(f"\r{evaluated}/{total} configurations, {rate:.1f}/s{best_text}{left} {phase}   ")
+        if evaluated == total:
+            sys.stderr.write("\n")
+        sys.stderr.flush()
+
+    return show
