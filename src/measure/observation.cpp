@@ -1,6 +1,7 @@
 #include "measure/observation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -140,15 +141,20 @@ LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double la
   // awaited is kept for the device time between the two.
   constexpr std::size_t kRing = kAhead + 3;
   std::size_t recorded = 0;
-  const auto record = [&] { device.record(markers[recorded++ % kRing]); };
+  std::array<std::size_t, kRing> launched{};  // before each mark
+  const auto record = [&](std::size_t launches) {
+    launched[recorded % kRing] = launches;
+    device.record(markers[recorded++ % kRing]);
+  };
+  const auto launch_chunk = [&] {
+    device.launch(kernel, per_mark);
+    record(per_mark);
+  };
 
   call(watching, [](Observer& o) { o.before_start(); });
   stream.queued_at = host_seconds();
-  record();
-  for (std::size_t i = 0; i < kAhead; ++i) {
-    device.launch(kernel, per_mark);
-    record();
-  }
+  record(0);
+  for (std::size_t i = 0; i < kAhead; ++i) launch_chunk();
   call(watching, [](Observer& o) { o.after_start(); });
   during_.begin(watching);
 
@@ -156,6 +162,7 @@ LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double la
   double looked = stream.queued_at;
   std::size_t awaited = 0;
   bool more = true;
+  double pause = 0;
   while (awaited < recorded) {
     const Marker& marker = markers[awaited % kRing];
     while (!device.passed(marker)) {
@@ -170,7 +177,7 @@ LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double la
     mark.host_late = now - looked;
     looked = now;
     if (awaited > 0) {
-      mark.launches = stream.marks.back().launches + per_mark;
+      mark.launches = stream.marks.back().launches + launched[awaited % kRing];
       mark.device_seconds =
           stream.marks.back().device_seconds + device.seconds_between(markers[(awaited - 1) % kRing], marker);
     }
@@ -181,11 +188,17 @@ LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double la
       if (more) {
         more = false;
         call(watching, [&](Observer& o) { more = o.wants_more(stream) || more; });
+        if (more && pause == 0) call(watching, [&](Observer& o) { pause = std::max(pause, o.wanted_pause()); });
       }
     }
-    if (more && awaited > 1) {
-      device.launch(kernel, per_mark);
-      record();
+    if (!more || awaited < 2) continue;
+    if (pause == 0) {
+      launch_chunk();
+    } else if (awaited == recorded) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      pause = 0;
+      record(0);
+      for (std::size_t i = 0; i < kAhead; ++i) launch_chunk();
     }
   }
   device.synchronise();

@@ -82,6 +82,10 @@ class Observer {
   }
   /// Seconds of launches between two marks that the observer would like; 0 for no wish (10 ms are taken).
   virtual double wanted_mark_period() const { return 0; }
+  /// Asked after wants_more said yes: s for which the queue should run empty before the next launches, so that their
+  /// phase against a sensor that sleeps between its windows changes; 0 for no pause. The stream then has two marks with
+  /// the same number of launches: the pause.
+  virtual double wanted_pause() { return 0; }
   /// The whole stream, once, after after_finish.
   virtual void finished(const LaunchStream&) {}
 };
