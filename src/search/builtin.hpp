@@ -12,6 +12,8 @@ using StrategyList = std::vector<StrategyDescription>;
 void add_sampling(StrategyList& list);
 void add_local(StrategyList& list);
 void add_annealing(StrategyList& list);
+void add_swarms(StrategyList& list);
+void add_evolution(StrategyList& list);
 void add_bayesian(StrategyList& list);
 
 /// A description whose maker builds a T from its context.

@@ -17,14 +17,14 @@ struct Table {
   bool nominal = false;
   std::vector<float> kernel;  // levels x levels
 
-  void build(float length) {
+  void build(float length, float share) {
     const std::size_t n = levels.size();
     kernel.resize(n * n);
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) {
         const float distance = nominal ? (a == b ? 0.0f : 1.0f) : std::abs(levels[a] - levels[b]);
         const float r = std::sqrt(3.0f) * distance / length;
-        kernel[a * n + b] = (1 + r) * std::exp(-r);  // Matern, nu = 3/2
+        kernel[a * n + b] = 1 - share + share * (1 + r) * std::exp(-r);  // Matern, nu = 3/2
       }
   }
 };
@@ -32,6 +32,8 @@ struct Table {
 struct Hyperparameters {
   std::vector<double> log_length;
   double log_noise = std::log(1e-3);
+  double share_logit = 0;
+  float share() const { return static_cast<float>(1 / (1 + std::exp(-share_logit))); }
 };
 
 }  // namespace
@@ -76,7 +78,7 @@ struct GaussianProcess::State {
 
   void build_tables() {
     for (std::size_t f = 0; f < tables.size(); ++f)
-      tables[f].build(static_cast<float>(std::exp(hyper.log_length[f])));
+      tables[f].build(static_cast<float>(std::exp(hyper.log_length[f])), hyper.share());
   }
   double noise() const { return std::exp(hyper.log_noise); }
 
@@ -130,7 +132,7 @@ struct GaussianProcess::State {
               std::vector<Table>& scratch) const {
     const auto n = static_cast<Eigen::Index>(subset.size());
     for (std::size_t f = 0; f < scratch.size(); ++f)
-      scratch[f].build(static_cast<float>(std::exp(h.log_length[f])));
+      scratch[f].build(static_cast<float>(std::exp(h.log_length[f])), h.share());
     Eigen::MatrixXd k(n, n);
     Eigen::VectorXd y(n);
     for (Eigen::Index i = 0; i < n; ++i) {
@@ -158,8 +160,8 @@ struct GaussianProcess::State {
       const double z = h.log_length[f] - prior_log_length[f];
       result += 0.5 * z * z;
     }
-    const double z = (h.log_noise - std::log(1e-3)) / 1.5;
-    return result + 0.5 * z * z;
+    const double z = (h.log_noise - std::log(1e-3)) / 1.5, s = h.share_logit / 1.5;
+    return result + 0.5 * z * z + 0.5 * s * s;
   }
 };
 
@@ -270,6 +272,7 @@ void GaussianProcess::fit(double effort) {
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (double& x : best.log_length) attempt(x, step, std::log(0.05), std::log(30.0));
       attempt(best.log_noise, 2 * step, std::log(1e-6), std::log(0.5));
+      attempt(best.share_logit, step, -4.0, 4.0);
     }
   }
   s.hyper = best;

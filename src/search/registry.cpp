@@ -14,6 +14,8 @@ std::vector<StrategyDescription>& registry() {
     search::add_sampling(built);
     search::add_local(built);
     search::add_annealing(built);
+    search::add_swarms(built);
+    search::add_evolution(built);
     search::add_bayesian(built);
     return built;
   }();
