@@ -1,4 +1,5 @@
-// The results database: SQLite in WAL mode, one durable row per measurement as it happens.
+// The results database: SQLite in WAL mode, one durable row per measurement as it happens. One Store is used by one
+// thread at a time; several processes may have the same file open.
 #pragma once
 
 #include <cstdint>
@@ -58,16 +59,21 @@ class Store {
   std::string environment(std::int64_t session) const;
   std::string document(std::int64_t session) const;
 
-  /// Writes down that a configuration is about to run (one fsync): after a crash of the whole session,
-  /// unfinished() says who was running.
+  /// Writes down that a configuration is about to run: after a crash of the whole session, unfinished() says who was
+  /// running.
   void begin(std::int64_t session, const Configuration& configuration);
   std::vector<Configuration> unfinished(std::int64_t session) const;
   /// Takes begin() back: the configuration did not run to its end because the session was ended cleanly (Ctrl-C, a
   /// spent budget), which is no fault of its own. Nothing happens when it was not begun.
   void withdraw(std::int64_t session, const Configuration& configuration);
-  /// Durable when it returns. Also ends begin().
+  /// Also ends begin(). When it returns, the row survives the death of this process in any way; it is on its way to
+  /// the disk, which it reaches within one disk flush (some ms), so that it survives the death of the machine as well.
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
   std::vector<StoredRow> rows(std::int64_t session) const;
+  /// Returns when every row added so far is on the disk. The destructor does the same.
+  void flush();
+  /// "ok", or what SQLite finds wrong with the file (it reads all of it).
+  std::string integrity() const;
   const std::filesystem::path& file() const;
 
  private:

@@ -1,0 +1,75 @@
+// A thin owner of an SQLite connection and its statements; errors carry the file and SQLite's words.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ergotune {
+
+class Database;
+
+/// A prepared statement. Values are bound by position, from 1; columns count from 0.
+class Statement {
+ public:
+  Statement(const Database& database, const std::string& sql);
+  Statement& bind(int position, std::int64_t value);
+  Statement& bind(int position, double value);
+  Statement& bind(int position, std::string_view value);
+  /// True while there is a row.
+  bool step();
+  /// Runs a statement that gives no rows and makes it ready for the next use.
+  void run();
+  void reset();
+
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+
+ private:
+  struct Finalise {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  const Database* database_;
+  std::unique_ptr<sqlite3_stmt, Finalise> statement_;
+};
+
+class Database {
+ public:
+  /// Opens or creates. Throws UserError when the file cannot be opened.
+  Database(const std::filesystem::path& file, bool read_only);
+  void execute(const std::string& sql) const;
+  std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  sqlite3* handle() const { return handle_.get(); }
+  const std::filesystem::path& file() const { return file_; }
+  /// Throws for a result code: UserError where the user can mend it (damaged, read-only, full), Error
+  /// otherwise.
+  [[noreturn]] void fail(int code, const std::string& doing) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  std::filesystem::path file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// A transaction that rolls back unless committed.
+class Transaction {
+ public:
+  explicit Transaction(const Database& database) : database_(database) {
+    database_.execute("BEGIN IMMEDIATE");
+  }
+  ~Transaction();
+  void commit();
+
+ private:
+  const Database& database_;
+  bool done_ = false;
+};
+
+}  // namespace ergotune

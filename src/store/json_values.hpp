@@ -1,0 +1,33 @@
+// Values and measurements as JSON: the columns of the store, and parts of the exports.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/space/value.hpp"
+
+namespace ergotune {
+
+using Json = nlohmann::ordered_json;
+
+/// Numbers that JSON lacks travel as "nan", "inf", "-inf".
+Json number_json(double x);
+double number_from(const Json& json);
+
+Json value_json(const Value& value);
+Value value_from(const Json& json);
+
+/// One line, whatever bytes the strings hold.
+std::string dump(const Json& json);
+
+std::string configuration_text(const Configuration& configuration);
+Configuration configuration_from(const std::string& text);
+
+std::string numbers_text(const std::map<std::string, double>& numbers);
+std::map<std::string, double> numbers_from(const std::string& text);
+
+std::string quantities_text(const Measurement& measurement);
+void quantities_from(const std::string& text, Measurement& measurement);
+
+}  // namespace ergotune

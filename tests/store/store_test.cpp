@@ -1,0 +1,254 @@
+#include "ergotune/store/store.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/random.hpp"
+#include "store/temporary_folder.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+SessionIdentity identity(const std::string& document = "{}") {
+  return {"gemm", document, "opencl:0:0", "driver 1", "time", Provenance::measured};
+}
+
+std::int64_t begin_session(Store& store, const std::string& document = "{}") {
+  return store.session(identity(document), {"x", "y"}, "time", R"({"cpu": "none"})", "{}");
+}
+
+Measurement full_measurement() {
+  Measurement m;
+  m.status = Status::not_converged;
+  m.message = "line 3: error: \"quotes\"\nand\tcontrol \x01 characters";
+  m.quantities["time"] = {1.0 / 3, 1e-6, 32, "device events", "", Provenance::measured};
+  m.quantities["energy"] = {
+      0.1 + 0.2, std::numeric_limits<double>::infinity(), 5, "regression", "nvml:0", Provenance::modelled};
+  m.quantities["error"] = {std::numeric_limits<double>::quiet_NaN(), 0, 1, "", "", Provenance::simulated};
+  m.metrics["gflops"] = 1234.5678901234567;
+  m.metric_errors["gflops"] = 12.5;
+  m.warnings = {"power cap", "asked 1410 MHz, ran 1275 MHz"};
+  m.times = {0.1, 1e-300, 5e-324};
+  m.compile_seconds = 1.5;
+  m.verify_seconds = 0.25;
+  m.measure_seconds = 2;
+  m.tuner_seconds = 1e-4;
+  m.finished_at = 1.7e9 + 0.123;
+  return m;
+}
+
+TEST(Store, ARowComesBackAsItWas) {
+  const TemporaryFolder folder;
+  const Configuration configuration{16, 0.1, true, "a \"b\""};
+  {
+    Store store = Store::open(folder.path() / "s.ergotune");
+    store.add(begin_session(store), configuration, full_measurement());
+  }
+  const Store store = Store::open(folder.path() / "s.ergotune", true);
+  const auto rows = store.rows(1);
+  ASSERT_EQ(rows.size(), 1u);
+  ASSERT_EQ(rows[0].configuration.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows[0].configuration[i].data(), configuration[i].data());
+  const Measurement expected = full_measurement();
+  const Measurement& m = rows[0].measurement;
+  EXPECT_EQ(m.status, expected.status);
+  EXPECT_EQ(m.message, expected.message);
+  EXPECT_EQ(m.quantities.at("time").value, expected.quantities.at("time").value);
+  EXPECT_EQ(m.quantities.at("time").n, 32);
+  EXPECT_EQ(m.quantities.at("energy").value, expected.quantities.at("energy").value);
+  EXPECT_TRUE(std::isinf(m.quantities.at("energy").standard_error));
+  EXPECT_EQ(m.quantities.at("energy").sensor, "nvml:0");
+  EXPECT_EQ(m.quantities.at("energy").provenance, Provenance::modelled);
+  EXPECT_TRUE(std::isnan(m.quantities.at("error").value));
+  EXPECT_EQ(m.metrics, expected.metrics);
+  EXPECT_EQ(m.metric_errors, expected.metric_errors);
+  EXPECT_EQ(m.warnings, expected.warnings);
+  EXPECT_EQ(m.times, expected.times);
+  EXPECT_EQ(m.finished_at, expected.finished_at);
+  EXPECT_EQ(m.tuner_seconds, expected.tuner_seconds);
+}
+
+TEST(Store, AnyMessageComesBack) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.ergotune");
+  const auto session = begin_session(store);
+  rc::check("a message of any text and any finite numbers",
+            [&](const std::string& message, double value, std::int64_t x) {
+              Measurement m;
+              m.message = message;
+              m.quantities["time"].value = value;
+              store.add(session, {Value(x), Value(value)}, m);
+              const auto row = store.rows(session).back();
+              // SQLite keeps every byte but a text ends at a zero byte for other readers, so the whole length
+              // is compared
+              RC_ASSERT(row.measurement.message == message);
+              RC_ASSERT(row.measurement.quantities.at("time").value == value);
+              RC_ASSERT(row.configuration[0].data() == Value(x).data());
+              RC_ASSERT(row.configuration[1].data() == Value(value).data());
+            });
+}
+
+TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.ergotune");
+  const auto first = begin_session(store);
+  EXPECT_EQ(begin_session(store), first);
+  EXPECT_NE(begin_session(store, "{changed kernel}"), first);
+  const auto check = [&](auto change) {
+    SessionIdentity other = identity();
+    change(other);
+    EXPECT_NE(other.hash(), identity().hash());
+  };
+  check([](SessionIdentity& i) { i.device = "opencl:0:1"; });
+  check([](SessionIdentity& i) { i.device_identity = "driver 2"; });
+  check([](SessionIdentity& i) { i.conditions = "time, energy"; });
+  check([](SessionIdentity& i) { i.provenance = Provenance::simulated; });
+  check([](SessionIdentity& i) {
+    i.device = "opencl:0:0d";
+    i.device_identity = "river 1";
+  });
+  ASSERT_EQ(store.sessions().size(), 2u);
+  const SessionInfo info = store.sessions()[0];
+  EXPECT_EQ(info.problem, "gemm");
+  EXPECT_THAT(info.parameter_names, ElementsAre("x", "y"));
+  EXPECT_EQ(info.rows, 0u);
+  EXPECT_EQ(store.environment(first), R"({"cpu": "none"})");
+  EXPECT_EQ(store.document(first), "{}");
+  EXPECT_FALSE(store.session_info(99).has_value());
+}
+
+TEST(Store, NamesWhoWasRunning) {
+  const TemporaryFolder folder;
+  std::int64_t session = 0;
+  {
+    Store store = Store::open(folder.path() / "s.ergotune");
+    session = begin_session(store);
+    store.begin(session, {1, 2});
+    store.begin(session, {3, 4});
+    store.begin(session, {3, 4});
+    store.add(session, {1, 2}, {});
+    store.begin(session, {5, 6});
+    store.withdraw(session, {5, 6});
+    store.withdraw(session, {7, 8});
+  }
+  const Store store = Store::open(folder.path() / "s.ergotune");
+  ASSERT_EQ(store.unfinished(session).size(), 1u);
+  EXPECT_EQ(store.unfinished(session)[0], (Configuration{3, 4}));
+}
+
+TEST(Store, RefusesWhatIsNotOurs) {
+  const TemporaryFolder folder;
+  const auto message = [&](const std::string& name, bool read_only = false) -> std::string {
+    try {
+      Store::open(folder.path() / name, read_only);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  std::ofstream(folder.path() / "text") << "just some words, longer than a header";
+  EXPECT_THAT(message("text"), HasSubstr("not an ergotune store"));
+  EXPECT_THAT(message("missing", true), HasSubstr("no store here"));
+  EXPECT_THAT(message("no/folder/s.ergotune"), HasSubstr("folder"));
+  EXPECT_THAT(message("."), HasSubstr("folder, not a store"));
+  std::ofstream(folder.path() / "empty");
+  EXPECT_EQ(message("empty"), "no error") << "an empty file becomes a store";
+}
+
+TEST(Store, RefusesANewerSchema) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.ergotune";
+  { Store::open(file); }
+  {
+    // the schema version is PRAGMA user_version: four bytes, big endian, at offset 60 of the file
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(60);
+    stream.write("\0\0\0\x63", 4);
+  }
+  try {
+    Store::open(file, true);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("schema 99"));
+    EXPECT_THAT(error.what(), HasSubstr("newer ergotune"));
+  }
+}
+
+/// Writes rows until it is killed, and says through a pipe which rows add() has returned for.
+[[noreturn]] void write_until_killed(const std::filesystem::path& file, int report, std::int64_t from) {
+  Store store = Store::open(file);
+  const auto session = begin_session(store);
+  Measurement m = full_measurement();
+  for (std::int64_t i = from;; ++i) {
+    store.begin(session, {Value(i), Value(0)});
+    store.add(session, {Value(i), Value(0)}, m);
+    if (::write(report, &i, sizeof i) != sizeof i) ::_exit(1);
+  }
+}
+
+// ERGOTUNE_TEST_KILLS=50 for the full count.
+TEST(Store, KillAtAnyMomentLosesNoReportedRow) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.ergotune";
+  const char* count = std::getenv("ERGOTUNE_TEST_KILLS");
+  Random random(1);
+  std::set<std::int64_t> reported;
+  std::int64_t next = 0;
+  for (int round = count ? std::atoi(count) : 15; round > 0; --round) {
+    int pipe_ends[2];
+    ASSERT_EQ(::pipe(pipe_ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) write_until_killed(file, pipe_ends[1], next);
+    ::close(pipe_ends[1]);
+    ::usleep(static_cast<useconds_t>(random.below(40'000)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    std::int64_t id = 0;
+    while (::read(pipe_ends[0], &id, sizeof id) == sizeof id) {
+      reported.insert(id);
+      next = id + 1;
+    }
+    ::close(pipe_ends[0]);
+    Store store = Store::open(file);
+    ASSERT_EQ(store.integrity(), "ok");
+    if (store.sessions().empty()) continue;  // killed before it began
+    std::multiset<std::int64_t> stored;
+    for (const StoredRow& row : store.rows(1)) stored.insert(row.configuration[0].as_integer());
+    for (const std::int64_t row : reported) ASSERT_EQ(stored.count(row), 1u) << "row " << row;
+    // at most the one that was on its way
+    next += static_cast<std::int64_t>(stored.count(next));
+    for (const auto row : stored) reported.insert(row);
+    for (const Configuration& c : store.unfinished(1)) next = std::max(next, c[0].as_integer() + 1);
+  }
+  EXPECT_GT(reported.size(), 20u) << "the writer hardly wrote";
+}
+
+TEST(Store, TwoProcessesMayShareIt) {
+  const TemporaryFolder folder;
+  Store a = Store::open(folder.path() / "s.ergotune"), b = Store::open(folder.path() / "s.ergotune");
+  const auto session = begin_session(a);
+  EXPECT_EQ(begin_session(b), session);
+  for (int i = 0; i < 20; ++i) (i % 2 ? a : b).add(session, {i, 0}, {});
+  a.flush();
+  EXPECT_EQ(a.rows(session).size(), 20u);
+  EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(session).size(), 20u);
+}
+
+}  // namespace
+}  // namespace ergotune
