@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "ergotune/base/error.hpp"
@@ -173,25 +173,32 @@ ControlSetting setting_of(const std::vector<Parameter>& parameters, const Config
 
 std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings,
                                           const ControlSetting& current) {
-  // A lexicographic order over (memory, power, core), with the values of `current` moved to the front of each
-  // level: a higher level changes only when all settings below it are done.
+  // Greedy: from where the clocks are, go on to the setting that changes least, slowest quantity first. Since
+  // equal settings cost nothing they stay together, and a memory clock is left only when all of its settings
+  // are done.
   constexpr std::array levels = {ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w,
                                  ControlQuantity::core_clock_mhz};
-  std::vector<std::size_t> order(settings.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto key = [&](const ControlSetting& setting, ControlQuantity quantity) {
-    const auto value = setting.find(quantity);
-    if (value == setting.end()) return std::pair{0, 0.0};
-    const auto now = current.find(quantity);
-    return std::pair{now != current.end() && now->second == value->second ? 1 : 2, value->second};
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    for (const auto level : levels) {
-      const auto left = key(settings[a], level), right = key(settings[b], level);
-      if (left != right) return left < right;
+  std::map<ControlSetting, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < settings.size(); ++i) groups[settings[i]].push_back(i);
+  const auto cost = [&](const ControlSetting& from, const ControlSetting& to) {
+    std::array<int, levels.size()> changed{};
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      const auto a = from.find(levels[i]), b = to.find(levels[i]);
+      changed[i] = b != to.end() && (a == from.end() || a->second != b->second);
     }
-    return false;
-  });
+    return changed;
+  };
+  std::vector<std::size_t> order;
+  ControlSetting here = current;
+  while (!groups.empty()) {
+    auto next = std::min_element(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+      return std::pair{cost(here, a.first), a.second.front()} <
+             std::pair{cost(here, b.first), b.second.front()};
+    });
+    order.insert(order.end(), next->second.begin(), next->second.end());
+    here = next->first;
+    groups.erase(next);
+  }
   return order;
 }
 

@@ -1,0 +1,191 @@
+// tegra, amdgpu and cpufreq controls on trees of plain files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/power/control.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "power/control_backends.hpp"
+#include "power/control_sysfs.hpp"
+
+namespace ergotune {
+namespace {
+
+using control_trees::kAmdCard;
+using control_trees::kTegraGpu;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct SysfsControls : ::testing::Test {
+  control_trees::Tree tree;
+  ControlEnvironment environment;
+  void SetUp() override {
+    environment.sysfs_root = tree.root();
+    environment.nvml_library = "/nowhere/libnvidia-ml.so.1";
+  }
+  void restore_all(Control& control, const std::vector<RestoreStep>& steps) {
+    for (const auto& step : steps) EXPECT_TRUE(control.restore(step).ok()) << step.kind << " " << step.target;
+  }
+};
+
+TEST_F(SysfsControls, AreListedWhereTheyAre) {
+  EXPECT_THAT(list_controls(environment), ElementsAre());
+  control_trees::add_tegra(tree);
+  control_trees::add_amdgpu(tree);
+  control_trees::add_cpufreq(tree);
+  EXPECT_THAT(list_controls(environment), ElementsAre("tegra", "amdgpu:card0", "cpufreq"));
+  EXPECT_EQ(find_amdgpu_control("00000000:c1:00.0", environment), "amdgpu:card0");
+  EXPECT_EQ(find_amdgpu_control("00000000:c2:00.0", environment), "");
+}
+
+TEST_F(SysfsControls, AnUnknownIdNamesWhatThereIs) {
+  control_trees::add_tegra(tree);
+  try {
+    open_control("tegre", environment);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("tegra"));
+  }
+}
+
+TEST_F(SysfsControls, TegraPinsTheClockAndPutsItBack) {
+  control_trees::add_tegra(tree);
+  const auto before = tree.contents();
+  auto control = open_control("tegra", environment);
+  const auto range = control->range(ControlQuantity::core_clock_mhz);
+  EXPECT_EQ(range.values.size(), 11u);
+  EXPECT_DOUBLE_EQ(range.high, 1300.5);
+  EXPECT_FALSE(range.current.has_value()) << "min and max differ: no clock is set";
+  const auto steps = control->snapshot();
+
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1300.5).ok());
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/min_freq"), "1300500000");
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1300500000");
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/device/railgate_enable"), "0");
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 306).ok());
+  EXPECT_EQ(control->range(ControlQuantity::core_clock_mhz).current, 306);
+  EXPECT_EQ(control->set(ControlQuantity::core_clock_mhz, 1000).status, ControlStatus::invalid_value);
+  EXPECT_EQ(control->set(ControlQuantity::power_limit_w, 15).status, ControlStatus::not_supported);
+
+  restore_all(*control, steps);
+  EXPECT_EQ(tree.contents(), before);
+}
+
+// The kernel refuses min > max at every moment: the files here do not, so the order is observed through one
+// that cannot be written. Raising must write max first, lowering min first.
+TEST_F(SysfsControls, TheOrderOfMinAndMaxKeepsThemValid) {
+  tree.put("/f/min", "100");
+  tree.put("/f/max", "200");
+  const Sysfs sysfs(tree.root());
+  // A folder in the place of a file fails with EISDIR, for root as well.
+  const FrequencyFiles broken_min{"/f/dir", "/f/max"}, broken_max{"/f/min", "/f/dir"};
+  std::filesystem::create_directories(tree.real("/f/dir"));
+  EXPECT_FALSE(write_range(sysfs, broken_min, 300, 300).ok());
+  EXPECT_EQ(tree.get("/f/max"), "300") << "a failing min must not keep max from being written";
+  EXPECT_FALSE(write_range(sysfs, broken_max, 50, 50).ok());
+  EXPECT_EQ(tree.get("/f/min"), "50");
+}
+
+TEST_F(SysfsControls, AmdgpuSetsLevelsInManualModeAndTheCap) {
+  control_trees::add_amdgpu(tree);
+  const std::string card = kAmdCard;
+  const auto before = control_trees::amdgpu_state(tree);
+  auto control = open_control("amdgpu:card0", environment);
+  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values, ElementsAre(500, 800, 1200, 1700));
+  EXPECT_THAT(control->range(ControlQuantity::memory_clock_mhz).values, ElementsAre(400, 1600));
+  const auto power = control->range(ControlQuantity::power_limit_w);
+  EXPECT_EQ(power.current, 250);
+  EXPECT_EQ(power.high, 300);
+  EXPECT_EQ(power.default_value, 300);
+  const auto steps = control->snapshot();
+
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1200).ok());
+  EXPECT_EQ(tree.get(card + "/power_dpm_force_performance_level"), "manual");
+  EXPECT_EQ(tree.get(card + "/pp_dpm_sclk"), "2");
+  ASSERT_TRUE(control->set(ControlQuantity::memory_clock_mhz, 400).ok());
+  EXPECT_EQ(tree.get(card + "/pp_dpm_mclk"), "0");
+  ASSERT_TRUE(control->set(ControlQuantity::power_limit_w, 180).ok());
+  EXPECT_EQ(tree.get(card + "/hwmon/hwmon3/power1_cap"), "180000000");
+  EXPECT_EQ(control->set(ControlQuantity::power_limit_w, 400).status, ControlStatus::invalid_value);
+
+  restore_all(*control, steps);
+  EXPECT_EQ(control_trees::amdgpu_state(tree), before);
+}
+
+TEST_F(SysfsControls, AmdgpuReportsLevelsChosenByHand) {
+  control_trees::add_amdgpu(tree);
+  EXPECT_EQ(open_control("amdgpu", environment)->foreign_setting(), "");
+  tree.put(std::string(kAmdCard) + "/power_dpm_force_performance_level", "manual");
+  EXPECT_THAT(open_control("amdgpu", environment)->foreign_setting(), HasSubstr("manual"));
+}
+
+TEST_F(SysfsControls, CpufreqPinsEveryPolicy) {
+  control_trees::add_cpufreq(tree);
+  const auto before = tree.contents();
+  auto control = open_control("cpufreq", environment);
+  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values,
+              ElementsAre(800, 1400, 2000, 2800, 3600));
+  const auto steps = control->snapshot();
+  EXPECT_EQ(steps.size(), 4u);
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 2000).ok());
+  for (const char* policy : {"policy0", "policy4"}) {
+    const std::string folder = std::string("/sys/devices/system/cpu/cpufreq/") + policy;
+    EXPECT_EQ(tree.get(folder + "/scaling_min_freq"), "2000000");
+    EXPECT_EQ(tree.get(folder + "/scaling_max_freq"), "2000000");
+    EXPECT_EQ(tree.get(folder + "/scaling_governor"), "performance");
+  }
+  restore_all(*control, steps);
+  EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(SysfsControls, CpufreqWithoutAListIsContinuous) {
+  control_trees::add_cpufreq(tree, false);
+  auto control = open_control("cpufreq", environment);
+  const auto range = control->range(ControlQuantity::core_clock_mhz);
+  EXPECT_TRUE(range.supported);
+  EXPECT_TRUE(range.values.empty());
+  EXPECT_EQ(range.low, 800);
+  EXPECT_EQ(range.high, 3600);
+  EXPECT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1234).ok());
+}
+
+// A journal is a file, and a forged one must not make root write elsewhere.
+TEST_F(SysfsControls, ForgedStepsAreRefused) {
+  control_trees::add_tegra(tree);
+  control_trees::add_amdgpu(tree);
+  control_trees::add_cpufreq(tree);
+  tree.put("/etc/passwd", "untouched");
+  for (const char* id : {"tegra", "amdgpu:card0", "cpufreq"}) {
+    auto control = open_control(id, environment);
+    for (const char* kind : {"sysfs", "frequency-range", "amdgpu-levels", "nvml-power-limit"})
+      for (const char* target :
+           {"/etc/passwd", "/sys/class/devfreq/17000000.ga10b/../../../../etc/passwd", ""})
+        EXPECT_FALSE(control->restore({kind, target, "1 2"}).ok()) << id << " " << kind << " " << target;
+  }
+  EXPECT_EQ(tree.get("/etc/passwd"), "untouched");
+}
+
+TEST_F(SysfsControls, AMissingFileIsAStatusAndNotACrash) {
+  control_trees::add_tegra(tree);
+  auto control = open_control("tegra", environment);
+  const auto steps = control->snapshot();
+  std::filesystem::remove_all(tree.real(kTegraGpu));
+  EXPECT_FALSE(control->set(ControlQuantity::core_clock_mhz, 306).ok());
+  for (const auto& step : steps) EXPECT_EQ(control->restore(step).status, ControlStatus::not_supported);
+}
+
+TEST_F(SysfsControls, ForbiddenControlsDoNotOpen) {
+  control_trees::add_tegra(tree);
+  setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
+  EXPECT_THROW(open_control("tegra", environment), UserError);
+  std::string why_not;
+  EXPECT_EQ(control_for_device("", "", false, &why_not), nullptr);
+  EXPECT_THAT(why_not, HasSubstr("forbidden"));
+  setenv("ERGOTUNE_FORBID_CONTROLS", "0", 1);
+  EXPECT_NO_THROW(open_control("tegra", environment));
+  unsetenv("ERGOTUNE_FORBID_CONTROLS");
+}
+
+}  // namespace
+}  // namespace ergotune
