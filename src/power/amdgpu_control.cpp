@@ -15,7 +15,7 @@
 namespace ergotune {
 namespace {
 
-const std::filesystem::path kDrm = "/sys/class/drm";
+constexpr std::string_view kDrm = "/sys/class/drm";
 constexpr const char* kLevelsStep = "amdgpu-levels";
 
 struct Level {
@@ -40,7 +40,8 @@ std::vector<std::string> cards(const Sysfs& sysfs) {
   for (const auto& entry : sysfs.list(kDrm)) {
     if (!entry.starts_with("card") || entry.find('-') != std::string::npos)
       continue;  // card0-DP-1 is a connector
-    if (sysfs.exists(kDrm / entry / "device/power_dpm_force_performance_level")) found.push_back(entry);
+    if (sysfs.exists(std::filesystem::path(kDrm) / entry / "device/power_dpm_force_performance_level"))
+      found.push_back(entry);
   }
   return found;
 }
@@ -51,7 +52,7 @@ class AmdgpuControl final : public Control {
       : environment_(std::move(environment)),
         sysfs_(environment_.sysfs_root),
         card_(std::move(card)),
-        folder_(kDrm / card_ / "device") {
+        folder_(std::filesystem::path(kDrm) / card_ / "device") {
     core_ = parse_levels(sysfs_.read(core_file()).value_or(""));
     memory_ = parse_levels(sysfs_.read(memory_file()).value_or(""));
     for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
@@ -177,7 +178,7 @@ std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const Contro
   const std::string card = id == "amdgpu" ? (here.empty() ? "" : here.front()) : id.substr(id.find(':') + 1);
   if (std::find(here.begin(), here.end(), card) != here.end())
     return std::make_unique<AmdgpuControl>(environment, card);
-  reason = fmt::format("no such amdgpu card below {}", kDrm.string());
+  reason = fmt::format("no such amdgpu card below {}", kDrm);
   return nullptr;
 }
 
@@ -194,8 +195,9 @@ std::string find_amdgpu_control(const std::string& pci_address, const ControlEnv
   const std::string tail =
       pci_address.size() > 12 ? pci_address.substr(pci_address.size() - 12) : pci_address;
   for (const auto& card : cards(sysfs))
-    if (sysfs.read(kDrm / card / "device/uevent").value_or("").find("PCI_SLOT_NAME=" + tail) !=
-        std::string::npos)
+    if (sysfs.read(std::filesystem::path(kDrm) / card / "device/uevent")
+            .value_or("")
+            .find("PCI_SLOT_NAME=" + tail) != std::string::npos)
       return "amdgpu:" + card;
   return {};
 }

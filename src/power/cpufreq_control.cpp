@@ -12,8 +12,8 @@
 namespace ergotune {
 namespace {
 
-const std::filesystem::path kCpufreq = "/sys/devices/system/cpu/cpufreq";
-const std::filesystem::path kCpus = "/sys/devices/system/cpu";
+constexpr std::string_view kCpufreq = "/sys/devices/system/cpu/cpufreq";
+constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 
 struct Policy {
   std::filesystem::path folder;
@@ -27,11 +27,12 @@ struct Policy {
 std::vector<Policy> find_policies(const Sysfs& sysfs) {
   std::vector<std::filesystem::path> folders;
   for (const auto& entry : sysfs.list(kCpufreq))
-    if (entry.starts_with("policy")) folders.push_back(kCpufreq / entry);
+    if (entry.starts_with("policy")) folders.push_back(std::filesystem::path(kCpufreq) / entry);
   if (folders.empty()) {  // kernels before 4.3 have one folder per CPU
     for (const auto& entry : sysfs.list(kCpus))
-      if (entry.starts_with("cpu") && sysfs.exists(kCpus / entry / "cpufreq/scaling_min_freq"))
-        folders.push_back(kCpus / entry / "cpufreq");
+      if (entry.starts_with("cpu") &&
+          sysfs.exists(std::filesystem::path(kCpus) / entry / "cpufreq/scaling_min_freq"))
+        folders.push_back(std::filesystem::path(kCpus) / entry / "cpufreq");
   }
   std::vector<Policy> policies;
   for (const auto& folder : folders) {
@@ -52,7 +53,7 @@ class CpufreqControl final : public Control {
         policies_(std::move(policies)) {}
 
   std::string id() const override { return "cpufreq"; }
-  std::string device_key() const override { return kCpufreq.string(); }
+  std::string device_key() const override { return std::string(kCpufreq); }
   ControlEnvironment environment() const override { return environment_; }
 
   ControlRange range(ControlQuantity quantity) override {
@@ -143,8 +144,7 @@ class CpufreqControl final : public Control {
 std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason) {
   auto policies = find_policies(Sysfs(environment.sysfs_root));
   if (!policies.empty()) return std::make_unique<CpufreqControl>(environment, std::move(policies));
-  reason =
-      fmt::format("no frequency policies below {} (a virtual machine usually has none)", kCpufreq.string());
+  reason = fmt::format("no frequency policies below {} (a virtual machine usually has none)", kCpufreq);
   return nullptr;
 }
 

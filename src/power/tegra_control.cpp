@@ -13,17 +13,18 @@
 namespace ergotune {
 namespace {
 
-const std::filesystem::path kDevfreq = "/sys/class/devfreq";
+constexpr std::string_view kDevfreq = "/sys/class/devfreq";
 
 std::filesystem::path find_devfreq(const Sysfs& sysfs) {
   // of_node/name ends with a NUL in the device tree.
   constexpr std::array names = {"gv11b", "gp10b", "ga10b", "gpu", "gm20b"};
   for (const auto& entry : sysfs.list(kDevfreq)) {
-    auto name = sysfs.read(kDevfreq / entry / "device/of_node/name").value_or("");
+    auto name = sysfs.read(std::filesystem::path(kDevfreq) / entry / "device/of_node/name").value_or("");
     while (!name.empty() && name.back() == '\0') name.pop_back();
-    if (std::find(names.begin(), names.end(), name) != names.end()) return kDevfreq / entry;
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return std::filesystem::path(kDevfreq) / entry;
     // JetPack 7 on Thor names the device itself instead.
-    if (entry.find("gpu-gpc-0") != std::string::npos) return kDevfreq / entry;
+    if (entry.find("gpu-gpc-0") != std::string::npos) return std::filesystem::path(kDevfreq) / entry;
   }
   return {};
 }
@@ -104,7 +105,7 @@ class TegraControl final : public Control {
 std::unique_ptr<Control> open_tegra_control(const ControlEnvironment& environment, std::string& reason) {
   const auto folder = find_devfreq(Sysfs(environment.sysfs_root));
   if (!folder.empty()) return std::make_unique<TegraControl>(environment, folder);
-  reason = fmt::format("no Tegra GPU below {}", kDevfreq.string());
+  reason = fmt::format("no Tegra GPU below {}", kDevfreq);
   return nullptr;
 }
 

@@ -18,8 +18,9 @@ namespace ergotune {
 /// the evaluator is destroyed.
 ///
 /// For `tune`: replay_stale_journals(); usable_control() or control_for_device(); make_execution_parameters()
-/// appended to problem.parameters before build_space(); ControlSession::open(); then this around the live
-/// evaluator.
+/// put in front of problem.parameters before build_space() (what stands first varies slowest in enumeration
+/// order, so clocks change seldom); ControlSession::open(), whose notes() are for the user; then this around
+/// the live evaluator.
 std::unique_ptr<Evaluator> make_controlled_evaluator(std::unique_ptr<Evaluator> inner,
                                                      std::unique_ptr<ControlSession> session,
                                                      std::vector<Parameter> parameters);
