@@ -1,0 +1,140 @@
+"""The Python package on its own."""
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ergotune
+
+SOURCE = """__kernel void saxpy(__global float *y, __global const float *x, float a) {
+    int i = get_global_id(0); y[i] = a * x[i];
+}"""
+
+
+def make_problem(values=(32, 64, 128)):
+    problem = ergotune.Problem("saxpy")
+    problem.set_source("opencl", SOURCE, "saxpy")
+    x = np.linspace(1, 2, 4096, dtype=np.float32)
+    problem.add_buffer("y", np.zeros_like(x), "write")
+    problem.add_buffer("x", x)
+    problem.add_scalar("a", 3.0, "float32")
+    problem.set_launch(global_size=[4096], block=["block"])
+    problem.add_parameter("block", values)
+    return problem
+
+
+def test_tune_a_problem_made_in_python():
+    result = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False)
+    assert len(result) == 3
+    assert result.best["block"] in (32, 64, 128)
+    table = result.to_numpy()
+    assert table.shape == (3,) and np.all(table["time"] > 0) and set(table["status"]) <= {"ok", "not_converged"}
+
+
+def test_verification_and_observers_in_python():
+    seen = []
+
+    class Watch(ergotune.Observer):
+        def register_configuration(self, configuration):
+            seen.append(configuration["block"])
+
+        def get_results(self):
+            return {"watched": [1.0, 2.0, 3.0]}
+
+    def verify(actual, expected):
+        return np.allclose(actual["y"], 3 * np.linspace(1, 2, 4096, dtype=np.float32))
+
+    result = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False, verify=verify, observers=[Watch()])
+    assert set(seen) == {32, 64, 128}
+    watched = result.measurements[0]["quantities"]["watched"]
+    assert watched["value"] == 2.0 and watched["n"] == 3
+    wrong = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False, verify=lambda a, e: False)
+    assert all(m["status"] == "wrong_result" for m in wrong.measurements)
+    assert wrong.best is None
+
+
+def test_restrictions_generators_and_spaces():
+    problem = make_problem((1, 2, 4, 8, 16))
+    problem.add_range("tile", 1, "block + 1", 1)
+    problem.add_generator("half", lambda earlier: [earlier["tile"] // 2, earlier["tile"]])
+    problem.restrict("block * tile <= 32")
+    problem.restrict(lambda p: p["tile"] != 3, name="no threes")
+    space = ergotune.SearchSpace(problem)
+    brute = [(b, t, h) for b in (1, 2, 4, 8, 16) for t in range(1, b + 1) for h in dict.fromkeys((t // 2, t)) if b * t <= 32 and t != 3]
+    found = {tuple(space[i].values()) for i in range(len(space))}
+    assert found == set(brute)
+    assert space.index_of({"block": 4, "tile": 3, "half": 1}) is None
+    assert len(set(space.sample(10, seed=3))) == 10
+    assert space.sample(5, seed=3) == space.sample(5, seed=3)
+
+
+def test_a_strategy_of_the_users_own():
+    class Backwards:
+        def __init__(self, space, seed, options):
+            self.left = list(range(len(space)))
+            self.told = []
+
+        def ask(self, count):
+            taken = [self.left.pop() for _ in range(min(count, len(self.left)))]
+            return taken
+
+        def tell(self, index, values, ok):
+            self.told.append(index)
+
+    made = []
+    ergotune.register_strategy("backwards", lambda space, seed, options: made.append(Backwards(space, seed, options)) or made[-1])
+    result = ergotune.tune(make_problem(), device="opencl", strategy="backwards", confirm=False)
+    assert len(result) == 3 and len(made[0].told) == 3
+
+
+def test_ask_and_tell_by_hand():
+    space = ergotune.SearchSpace(make_problem(list(range(1, 40))))
+    strategy = ergotune.Strategy("random", space, seed=4)
+    asked = []
+    while batch := strategy.ask(4):
+        for index in batch:
+            asked.append(index)
+            strategy.tell(index, float(space[index]["block"]))
+    assert sorted(asked) == list(range(len(space)))
+
+
+def test_errors_are_the_users_to_mend():
+    with pytest.raises(ergotune.UserError, match="nosuch"):
+        ergotune.tune(make_problem(), device="nosuch")
+    with pytest.raises(ergotune.UserError):
+        ergotune.SearchSpace(make_problem())["x"] if False else ergotune.parse_problem("[problem]\nnaem = 1\n")
+
+
+def test_the_gil_is_free_while_tuning():
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.005):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False)
+    stop.set()
+    thread.join()
+    assert len(ticks) > 3
+
+
+def test_simulated_devices_say_so():
+    problem = make_problem()
+    result = ergotune.tune(problem, device="sim:a100", strategy="brute_force", confirm=False)
+    assert all(q["provenance"] == "simulated" for m in result.measurements for q in m["quantities"].values())
+
+
+def test_notebook_runs():
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    path = Path(__file__).parents[2] / "docs" / "notebooks" / "getting-started.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    text = "".join(o.get("text", "") for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
+    assert "best" in text
