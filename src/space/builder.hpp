@@ -1,6 +1,7 @@
 // From parameters and restrictions to decision diagrams.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ergotune/space/search_space.hpp"
@@ -14,18 +15,20 @@ struct BuiltSpace {
   /// Every parameter is in one chain. A chain holds components one behind the other; only components whose
   /// parameters interleave lie in different chains.
   std::vector<Diagram> chains;
+  /// Number of configurations, saturated at 2^63.
+  std::uint64_t size = 0;
   double cartesian_size = 1;
   /// Exact as long as it is below 2^53.
   double approximate_size = 1;
-  /// False when the space holds 2^63 configurations or more.
-  bool fits = true;
 };
 
 BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<Restriction>& restrictions,
                           const SpaceOptions& options);
 
-/// Puts components (each: its parameters' positions, ascending, and its layers) into chains.
-void assemble_chains(BuiltSpace& space,
-                     std::vector<std::pair<std::vector<std::uint32_t>, Layers>> components);
+/// A component's parameters (their positions, ascending) and layers.
+using ComponentLayers = std::pair<std::vector<std::uint32_t>, Layers>;
+
+/// Puts components into chains and counts.
+void assemble_chains(BuiltSpace& space, std::vector<ComponentLayers> components);
 
 }  // namespace ergotune

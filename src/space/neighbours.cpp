@@ -8,45 +8,68 @@ namespace {
 
 using Positions = std::span<const std::uint32_t>;
 
+/// The chains, and where each parameter lies in them.
+struct Places {
+  const std::vector<Diagram>& chains;
+  const std::vector<std::uint32_t>& chain_of;
+  const std::vector<std::uint32_t>& level_of;
+};
+
 // Index of the configuration that has `values` from parameter p on, given where the walk stands; false when
 // there is none. `index` holds the part of the index before p.
-bool finish_walk(const std::vector<Diagram>& chains, const std::vector<std::uint32_t>& chain_of,
-                 Positions values, std::size_t p, SpaceCursor cursor, std::uint64_t& index) {
+bool finish_walk(const Places& places, Positions values, std::size_t p, SpaceCursor cursor,
+                 std::uint64_t& index) {
+  Diagram::Edge edge;
   for (; p < values.size(); ++p) {
-    const std::uint32_t c = chain_of[p];
-    const auto* edge = chains[c].edge_of(cursor.node(c), values[p]);
-    if (edge == nullptr) return false;
-    const std::uint64_t others = cursor.others(chains, c);
-    index += edge->before * others;
-    cursor.step(chains, c, *edge, others);
+    const std::uint32_t c = places.chain_of[p], level = places.level_of[p];
+    const Diagram& chain = places.chains[c];
+    if (!chain.edge_of(level, cursor.node(c), values[p], edge)) return false;
+    const std::uint64_t others = cursor.others(chain, c, level);
+    index += edge.before * others;
+    cursor.step(chain, c, level + 1, edge, others);
   }
   return true;
 }
 
-bool beside(std::uint32_t a, std::uint32_t b) { return a + 1 == b || b + 1 == a; }
-
 // All configurations within one position of `values` in every parameter, in order of their index.
-void collect_adjacent(const std::vector<Diagram>& chains, const std::vector<std::uint32_t>& chain_of,
-                      Positions values, std::size_t p, const SpaceCursor& cursor, std::uint64_t index,
-                      std::vector<ConfigurationIndex>& out) {
+void collect_adjacent(const Places& places, Positions values, std::size_t p, const SpaceCursor& cursor,
+                      std::uint64_t index, std::vector<ConfigurationIndex>& out) {
   if (p == values.size()) {
     out.push_back(index);
     return;
   }
-  const std::uint32_t c = chain_of[p];
-  const std::uint64_t others = cursor.others(chains, c);
+  const std::uint32_t c = places.chain_of[p], level = places.level_of[p];
+  const Diagram& chain = places.chains[c];
+  const std::uint64_t others = cursor.others(chain, c, level);
   const std::uint32_t low = values[p] > 0 ? values[p] - 1 : 0;
+  Diagram::Edge edge;
   for (std::uint32_t v = low; v <= values[p] + 1; ++v) {
-    const auto* edge = chains[c].edge_of(cursor.node(c), v);
-    if (edge == nullptr) continue;
+    if (!chain.edge_of(level, cursor.node(c), v, edge)) continue;
     SpaceCursor next = cursor;
-    next.step(chains, c, *edge, others);
-    collect_adjacent(chains, chain_of, values, p + 1, next, index + edge->before * others, out);
+    next.step(chain, c, level + 1, edge, others);
+    collect_adjacent(places, values, p + 1, next, index + edge.before * others, out);
+  }
+}
+
+// The edges of a node that a neighbour may take in place of the one to `own`.
+template <class F>
+void for_each_alternative(const Diagram& chain, std::size_t level, Diagram::Node node, std::uint32_t own,
+                          bool strictly, F f) {
+  if (strictly) {
+    Diagram::Edge edge;
+    if (own > 0 && chain.edge_of(level, node, own - 1, edge)) f(edge);
+    if (chain.edge_of(level, node, own + 1, edge)) f(edge);
+    return;
+  }
+  const std::uint32_t degree = chain.degree(level, node);
+  for (std::uint32_t i = 0; i < degree; ++i) {
+    const auto edge = chain.edge(level, node, i);
+    if (edge.position != own) f(edge);
   }
 }
 
 // One chain: the walk beside the path ends where both meet in the same node.
-void single_chain(const Diagram& chain, Positions values, ConfigurationIndex index, bool strictly_adjacent,
+void single_chain(const Diagram& chain, Positions values, ConfigurationIndex index, bool strictly,
                   std::vector<ConfigurationIndex>& out) {
   constexpr std::size_t kInline = 64;
   std::array<Diagram::Node, kInline + 1> inline_nodes;
@@ -64,27 +87,25 @@ void single_chain(const Diagram& chain, Positions values, ConfigurationIndex ind
   }
   nodes[0] = chain.root();
   before[0] = 0;
+  Diagram::Edge edge;
   for (std::size_t p = 0; p < dimensions; ++p) {
-    const auto* edge = chain.edge_of(nodes[p], values[p]);
-    nodes[p + 1] = edge->child;
-    before[p + 1] = before[p] + edge->before;
+    chain.edge_of(p, nodes[p], values[p], edge);
+    nodes[p + 1] = edge.child;
+    before[p + 1] = before[p] + edge.before;
   }
   for (std::size_t p = 0; p < dimensions; ++p) {
-    for (const auto* alternative = chain.begin(nodes[p]); alternative != chain.end(nodes[p]); ++alternative) {
-      if (alternative->position == values[p]) continue;
-      if (strictly_adjacent && !beside(alternative->position, values[p])) continue;
-      Diagram::Node node = alternative->child;
-      std::uint64_t found = before[p] + alternative->before;
+    for_each_alternative(chain, p, nodes[p], values[p], strictly, [&](const Diagram::Edge& alternative) {
+      Diagram::Node node = alternative.child;
+      std::uint64_t found = before[p] + alternative.before;
       std::size_t q = p + 1;
-      while (q < dimensions && node != nodes[q]) {
-        const auto* edge = chain.edge_of(node, values[q]);
-        if (edge == nullptr) break;
-        found += edge->before;
-        node = edge->child;
-        ++q;
+      Diagram::Edge step;
+      for (; q < dimensions && node != nodes[q]; ++q) {
+        if (!chain.edge_of(q, node, values[q], step)) return;
+        found += step.before;
+        node = step.child;
       }
-      if (q == dimensions || node == nodes[q]) out.push_back(found + (index - before[q]));
-    }
+      out.push_back(found + (index - before[q]));
+    });
   }
 }
 
@@ -93,8 +114,7 @@ void single_chain(const Diagram& chain, Positions values, ConfigurationIndex ind
 void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind,
                              std::vector<ConfigurationIndex>& out) const {
   out.clear();
-  const auto& chains = state_->built.chains;
-  const auto& chain_of = state_->chain_of;
+  const Places places{state_->built.chains, state_->chain_of, state_->level_of};
   std::array<std::uint32_t, 64> inline_values;
   std::vector<std::uint32_t> heap_values;
   if (dimensions() > inline_values.size()) heap_values.resize(dimensions());
@@ -102,34 +122,30 @@ void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind,
       heap_values.empty() ? std::span(inline_values).first(dimensions()) : std::span(heap_values);
   values_at(index, values);
   if (kind == Neighbourhood::adjacent) {
-    collect_adjacent(chains, chain_of, values, 0, SpaceCursor(chains, size()), 0, out);
+    collect_adjacent(places, values, 0, SpaceCursor(places.chains, size()), 0, out);
     out.erase(std::remove(out.begin(), out.end(), index), out.end());
     return;
   }
   const bool strictly = kind == Neighbourhood::strictly_adjacent;
   if (state_->single()) {
-    single_chain(chains[0], values, index, strictly, out);
+    single_chain(places.chains[0], values, index, strictly, out);
   } else {
-    SpaceCursor cursor(chains, size());
+    SpaceCursor cursor(places.chains, size());
     std::uint64_t before = 0;
     for (std::size_t p = 0; p < values.size(); ++p) {
-      const std::uint32_t c = chain_of[p];
-      const Diagram& chain = chains[c];
-      const std::uint64_t others = cursor.others(chains, c);
-      const Diagram::Edge* own = nullptr;
-      for (const auto* edge = chain.begin(cursor.node(c)); edge != chain.end(cursor.node(c)); ++edge) {
-        if (edge->position == values[p]) {
-          own = edge;
-          continue;
-        }
-        if (strictly && !beside(edge->position, values[p])) continue;
+      const std::uint32_t c = places.chain_of[p], level = places.level_of[p];
+      const Diagram& chain = places.chains[c];
+      const std::uint64_t others = cursor.others(chain, c, level);
+      for_each_alternative(chain, level, cursor.node(c), values[p], strictly, [&](const Diagram::Edge& edge) {
         SpaceCursor next = cursor;
-        next.step(chains, c, *edge, others);
-        std::uint64_t found = before + edge->before * others;
-        if (finish_walk(chains, chain_of, values, p + 1, next, found)) out.push_back(found);
-      }
-      before += own->before * others;
-      cursor.step(chains, c, *own, others);
+        next.step(chain, c, level + 1, edge, others);
+        std::uint64_t found = before + edge.before * others;
+        if (finish_walk(places, values, p + 1, next, found)) out.push_back(found);
+      });
+      Diagram::Edge own;
+      chain.edge_of(level, cursor.node(c), values[p], own);
+      before += own.before * others;
+      cursor.step(chain, c, level + 1, own, others);
     }
   }
   std::sort(out.begin(), out.end());

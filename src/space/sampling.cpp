@@ -155,28 +155,34 @@ class NearestWalk {
     }
     if (cost + rest_[level] >= best_cost_) return;
     if (level > 0) {
-      const auto [seen, fresh] = reached_.try_emplace(node, cost);
+      const auto [seen, fresh] = reached_.try_emplace((static_cast<std::uint64_t>(level) << 32) | node, cost);
       if (!fresh) {
         if (seen->second <= cost) return;
         seen->second = cost;
       }
     }
     const double at = point_[chain_.parameters()[level]];
-    const Diagram::Edge* first = chain_.begin(node);
-    const Diagram::Edge* last = chain_.end(node);
     // outwards from the point, both ways
-    const Diagram::Edge* right = std::lower_bound(first, last, at, [](const Diagram::Edge& edge, double x) {
-      return static_cast<double>(edge.position) < x;
-    });
-    const Diagram::Edge* left = right;
-    while (left != first || right != last) {
-      const double to_left = left != first ? at - static_cast<double>((left - 1)->position) : HUGE_VAL;
-      const double to_right = right != last ? static_cast<double>(right->position) - at : HUGE_VAL;
-      const Diagram::Edge* edge = to_left <= to_right ? --left : right++;
+    const std::uint32_t degree = chain_.degree(level, node);
+    std::uint32_t low = 0, high = degree;
+    while (low < high) {
+      const std::uint32_t middle = (low + high) / 2;
+      if (static_cast<double>(chain_.edge(level, node, middle).position) < at)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    std::uint32_t left = low, right = low;
+    while (left > 0 || right < degree) {
+      const double to_left =
+          left > 0 ? at - static_cast<double>(chain_.edge(level, node, left - 1).position) : HUGE_VAL;
+      const double to_right =
+          right < degree ? static_cast<double>(chain_.edge(level, node, right).position) - at : HUGE_VAL;
+      const auto edge = chain_.edge(level, node, to_left <= to_right ? --left : right++);
       const double distance = std::min(to_left, to_right);
       if (cost + distance + rest_[level + 1] >= best_cost_) return;
-      path_[level] = edge->position;
-      walk(level + 1, edge->child, cost + distance);
+      path_[level] = edge.position;
+      walk(level + 1, edge.child, cost + distance);
     }
   }
 
@@ -184,7 +190,7 @@ class NearestWalk {
   std::span<const double> point_;
   std::vector<double> rest_;
   std::vector<std::uint32_t> path_, best_;
-  std::unordered_map<Diagram::Node, double> reached_;
+  std::unordered_map<std::uint64_t, double> reached_;  // by level and node
   double best_cost_ = HUGE_VAL;
 };
 

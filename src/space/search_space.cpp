@@ -16,8 +16,7 @@ SearchSpace& SearchSpace::operator=(SearchSpace&&) noexcept = default;
 SearchSpace::~SearchSpace() = default;
 
 void SearchSpace::State::finish() {
-  size = built.chains.empty() ? (built.approximate_size > 0 ? 1 : 0) : 1;
-  for (const auto& chain : built.chains) size *= chain.size();
+  size = built.size;
   chain_of.resize(built.parameters.size());
   level_of.resize(built.parameters.size());
   for (std::uint32_t c = 0; c < built.chains.size(); ++c) {
@@ -43,7 +42,7 @@ SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Re
   state->restrictions = std::move(restrictions);
   state->options = options;
   state->built = build_diagrams(std::move(parameters), state->restrictions, options);
-  if (!state->built.fits)
+  if (state->built.size >= std::uint64_t{1} << 63)
     throw UserError(fmt::format(
         "the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, "
         "{} restrictions); restrict it further or give parameters fewer values",
@@ -89,23 +88,25 @@ SearchSpace SearchSpace::from_configurations(std::vector<Parameter> parameters,
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   // a trie of the sorted rows; prepend() then shares what is alike
-  Layers layers(dimensions);
-  std::vector<std::size_t> begin{0};  // first row of each state
   if (dimensions > 0) {
+    Layers layers(dimensions);
+    std::vector<std::size_t> begin{0};  // first row of each state
     for (std::size_t l = 0; l < dimensions; ++l) {
       Layer& layer = layers[l];
       std::vector<std::size_t> next;
       for (std::size_t s = 0; s < begin.size(); ++s) {
-        layer.first_edge.push_back(static_cast<std::uint32_t>(layer.position.size()));
+        layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
         const std::size_t end = s + 1 < begin.size() ? begin[s + 1] : rows.size();
         for (std::size_t r = begin[s]; r < end; ++r) {
           if (r > begin[s] && rows[r][l] == rows[r - 1][l]) continue;
           layer.position.push_back(rows[r][l]);
+          layer.slot.push_back(static_cast<std::uint32_t>(layer.slot.size()) - layer.first_choice.back());
           layer.next.push_back(l + 1 == dimensions ? 0 : static_cast<std::uint32_t>(next.size()));
           next.push_back(r);
         }
+        layer.slots.push_back(static_cast<std::uint32_t>(layer.position.size()) - layer.first_choice.back());
       }
-      layer.first_edge.push_back(static_cast<std::uint32_t>(layer.position.size()));
+      layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
       begin = std::move(next);
       if (begin.empty()) {
         layers.resize(l + 1);
@@ -114,11 +115,11 @@ SearchSpace SearchSpace::from_configurations(std::vector<Parameter> parameters,
     }
     std::vector<std::uint32_t> members(dimensions);
     for (std::uint32_t p = 0; p < dimensions; ++p) members[p] = p;
-    std::vector<std::pair<std::vector<std::uint32_t>, Layers>> components;
+    std::vector<ComponentLayers> components;
     components.emplace_back(std::move(members), std::move(layers));
     assemble_chains(built, std::move(components));
-  } else if (list.empty()) {
-    built.approximate_size = 0;
+  } else {
+    built.size = list.empty() ? 0 : 1;
   }
   state->position_of.clear();
   state->finish();
@@ -153,22 +154,22 @@ void SearchSpace::values_at(ConfigurationIndex index, std::span<std::uint32_t> o
   if (state_->single()) {
     const Diagram& chain = chains[0];
     Diagram::Node node = chain.root();
-    for (auto& value : out) {
-      const auto* edge = chain.edge_at(node, index);
-      index -= edge->before;
-      value = edge->position;
-      node = edge->child;
+    for (std::size_t p = 0; p < out.size(); ++p) {
+      const auto edge = chain.edge_at(p, node, index);
+      index -= edge.before;
+      out[p] = edge.position;
+      node = edge.child;
     }
     return;
   }
   SpaceCursor cursor(chains, size());
   for (std::size_t p = 0; p < out.size(); ++p) {
-    const std::uint32_t c = state_->chain_of[p];
-    const std::uint64_t others = cursor.others(chains, c);
-    const auto* edge = chains[c].edge_at(cursor.node(c), index / others);
-    index -= edge->before * others;
-    out[p] = edge->position;
-    cursor.step(chains, c, *edge, others);
+    const std::uint32_t c = state_->chain_of[p], level = state_->level_of[p];
+    const std::uint64_t others = cursor.others(chains[c], c, level);
+    const auto edge = chains[c].edge_at(level, cursor.node(c), index / others);
+    index -= edge.before * others;
+    out[p] = edge.position;
+    cursor.step(chains[c], c, level + 1, edge, others);
   }
 }
 
@@ -185,25 +186,24 @@ std::optional<ConfigurationIndex> SearchSpace::index_of(std::span<const std::uin
   if (values.size() != dimensions() || empty()) return std::nullopt;
   const auto& chains = state_->built.chains;
   ConfigurationIndex index = 0;
+  Diagram::Edge edge;
   if (state_->single()) {
     const Diagram& chain = chains[0];
     Diagram::Node node = chain.root();
-    for (const auto value : values) {
-      const auto* edge = chain.edge_of(node, value);
-      if (edge == nullptr) return std::nullopt;
-      index += edge->before;
-      node = edge->child;
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      if (!chain.edge_of(p, node, values[p], edge)) return std::nullopt;
+      index += edge.before;
+      node = edge.child;
     }
     return index;
   }
   SpaceCursor cursor(chains, size());
   for (std::size_t p = 0; p < values.size(); ++p) {
-    const std::uint32_t c = state_->chain_of[p];
-    const auto* edge = chains[c].edge_of(cursor.node(c), values[p]);
-    if (edge == nullptr) return std::nullopt;
-    const std::uint64_t others = cursor.others(chains, c);
-    index += edge->before * others;
-    cursor.step(chains, c, *edge, others);
+    const std::uint32_t c = state_->chain_of[p], level = state_->level_of[p];
+    if (!chains[c].edge_of(level, cursor.node(c), values[p], edge)) return std::nullopt;
+    const std::uint64_t others = cursor.others(chains[c], c, level);
+    index += edge.before * others;
+    cursor.step(chains[c], c, level + 1, edge, others);
   }
   return index;
 }

@@ -33,22 +33,22 @@ struct SearchSpace::State {
 /// Where a walk through all chains stands: the node in each, and the number of configurations still open.
 class SpaceCursor {
  public:
-  explicit SpaceCursor(const std::vector<Diagram>& chains, std::uint64_t size) : open_(size) {
+  SpaceCursor(const std::vector<Diagram>& chains, std::uint64_t size) : open_(size) {
     if (chains.size() > inline_.size()) heap_.resize(chains.size());
     for (std::size_t c = 0; c < chains.size(); ++c) node(c) = chains[c].root();
   }
   Diagram::Node& node(std::size_t chain) { return heap_.empty() ? inline_[chain] : heap_[chain]; }
   Diagram::Node node(std::size_t chain) const { return heap_.empty() ? inline_[chain] : heap_[chain]; }
-  /// Configurations that agree with the values chosen so far.
-  std::uint64_t open() const { return open_; }
-  /// The same per way of `chain`: what the other chains still contribute.
-  std::uint64_t others(const std::vector<Diagram>& chains, std::size_t chain) const {
-    return open_ / chains[chain].count(node(chain));
+  /// What the other chains contribute: configurations still open per way of this chain's node, which is at
+  /// `level`.
+  std::uint64_t others(const Diagram& chain, std::size_t number, std::size_t level) const {
+    return open_ / chain.count(level, node(number));
   }
-  void step(const std::vector<Diagram>& chains, std::size_t chain, const Diagram::Edge& edge,
+  /// Takes an edge that leads to `level`.
+  void step(const Diagram& chain, std::size_t number, std::size_t level, const Diagram::Edge& edge,
             std::uint64_t others) {
-    node(chain) = edge.child;
-    open_ = chains[chain].count(edge.child) * others;
+    node(number) = edge.child;
+    open_ = chain.count(level, edge.child) * others;
   }
 
  private:

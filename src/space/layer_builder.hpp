@@ -1,0 +1,37 @@
+// Finds the layers of one component: prefixes of values are kept apart only as far as the restrictions still
+// to come can tell them apart (by the values of the subexpressions that these still need).
+#pragma once
+
+#include <vector>
+
+#include "space/layers.hpp"
+#include "space/program.hpp"
+
+namespace ergotune {
+
+/// Which values a parameter can take after a prefix; all of its list by default.
+struct Candidates {
+  // a range; integers
+  program::OperationId start = program::kNone, stop = program::kNone, step = program::kNone;
+  // or the number of one of these lists of positions (ascending)
+  program::OperationId set = program::kNone;
+  const std::vector<std::vector<std::uint32_t>>* sets = nullptr;
+};
+
+struct Component {
+  std::vector<std::uint32_t> members;             ///< parameters' positions, ascending
+  std::vector<program::OperationId> conditions;   ///< all must hold; none is constant
+  std::vector<Candidates> candidates;             ///< of each member
+  program::OperationId failure = program::kNone;  ///< some restriction cannot be evaluated
+};
+
+/// A configuration of the component that no restriction excludes and for which some restriction cannot be
+/// evaluated.
+struct UnevaluableConfiguration {
+  std::vector<std::uint32_t> positions;  ///< of each member
+};
+
+/// Throws UnevaluableConfiguration; UserError for a range whose step is 0.
+Layers build_layers(const program::Program& program, const Component& component);
+
+}  // namespace ergotune
