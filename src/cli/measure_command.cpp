@@ -1,0 +1,127 @@
+// ergotune measure: one configuration, the same way `tune` measures it.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/progress.hpp"
+#include "ergotune/base/error.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct MeasureArguments : LiveArguments {
+  std::string configuration;
+  bool json = false;
+};
+
+Value value_from(const Json& json, const std::string& name) {
+  if (json.is_boolean()) return Value(json.get<bool>());
+  if (json.is_number_integer()) return Value(json.get<std::int64_t>());
+  if (json.is_number()) return Value(json.get<double>());
+  if (json.is_string()) return Value(json.get<std::string>());
+  throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
+}
+
+/// The configuration of a JSON object; parameters that it leaves out take their defaults.
+Configuration configuration_from(const std::string& text, const std::vector<Parameter>& parameters) {
+  Json document = Json::object();
+  if (!text.empty()) {
+    document = Json::parse(text, nullptr, false);
+    if (!document.is_object())
+      throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
+  }
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+  for (const auto& [name, value] : document.items()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UserError(fmt::format("--config: there is no parameter \"{}\"{}", name, suggestion(name, names)));
+    }
+  }
+  Configuration configuration;
+  for (const Parameter& parameter : parameters) {
+    if (document.contains(parameter.name)) {
+      configuration.push_back(value_from(document[parameter.name], parameter.name));
+    } else {
+      configuration.push_back(parameter.default_value ? *parameter.default_value : parameter.values.front());
+    }
+  }
+  return configuration;
+}
+
+void measure(const MeasureArguments& arguments) {
+  Problem problem = load_with(arguments);
+  SetupOptions setup = setup_with(arguments, problem);
+  setup.store.clear();
+  setup.live.jobs = 1;
+  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  const auto& parameters = prepared.space->parameters();
+  const Configuration configuration = configuration_from(arguments.configuration, parameters);
+  const auto index = prepared.space->index_of(configuration);
+  if (!index) {
+    throw UserError(
+        fmt::format("the configuration {} is not in the search space of {}; see: ergotune space {}",
+                    describe(parameters, configuration), prepared.problem.name, arguments.file));
+  }
+  // Where results are compared with the first correct configuration's, the default's is the one to trust.
+  auto* live = dynamic_cast<LiveDevice*>(prepared.evaluator.get());
+  const auto fallback = default_of(*prepared.space);
+  if (live && fallback && *fallback != *index)
+    live->establish_reference({prepared.space->configuration(*fallback)});
+
+  EvaluationRequest request;
+  request.id = 1;
+  request.index = *index;
+  request.configuration = configuration;
+  prepared.evaluator->submit(std::move(request));
+  std::optional<EvaluationResult> result;
+  while (!result) result = prepared.evaluator->wait(1);
+  Measurement& measurement = result->measurement;
+  if (prepared.evaluator->provenance() == Provenance::measured) {
+    evaluate_metrics(measurement, prepared.problem.metrics, prepared.problem.parameters, configuration,
+                     prepared.constants);
+  }
+  if (arguments.json) {
+    Json document{{"problem", prepared.problem.name},
+                  {"device", prepared.device.id},
+                  {"device_name", prepared.device.name},
+                  {"configuration", to_json(parameters, configuration)}};
+    document.update(to_json(measurement));
+    document["compile_seconds"] = measurement.compile_seconds;
+    document["verify_seconds"] = measurement.verify_seconds;
+    document["measure_seconds"] = measurement.measure_seconds;
+    print_json(document);
+    return;
+  }
+  fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name,
+             to_string(measurement.status), describe(parameters, configuration));
+  if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
+  const auto print_value = [&](const std::string& name, double value) {
+    const double error = measurement.standard_error(name);
+    fmt::print("  {:<22} {}", name, human(value, unit_of(name, prepared.problem.metrics)));
+    if (error > 0 && value != 0) fmt::print(" +- {:.2g} %", 100 * 1.96 * error / std::abs(value));
+    fmt::print("\n");
+  };
+  for (const auto& [name, quantity] : measurement.quantities) print_value(name, quantity.value);
+  for (const auto& [name, value] : measurement.metrics) print_value(name, value);
+  for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
+}
+
+}  // namespace
+
+void add_measure_command(CLI::App& app) {
+  auto arguments = std::make_shared<MeasureArguments>();
+  auto* verb = app.add_subcommand("measure", "Measure one configuration");
+  add_live_options(*verb, *arguments);
+  verb->add_option("-c,--config", arguments->configuration,
+                   "The configuration as a JSON object; parameters left out take their defaults");
+  add_json_option(*verb, arguments->json);
+  verb->footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
+  verb->callback([arguments] { measure(*arguments); });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,98 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "ergotune/base/clock.hpp"
+
+namespace ergotune::cli {
+
+std::string human(double value, const std::string& unit) {
+  if (unit != "s" && unit != "J" && unit != "W" && unit != "Hz") {
+    return unit.empty() ? fmt::format("{:.4g}", value) : fmt::format("{:.4g} {}", value, unit);
+  }
+  static constexpr std::array<std::pair<double, const char*>, 8> kPrefixes{
+      {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}, {0, "p"}}};
+  const double size = std::abs(value);
+  for (const auto& [scale, prefix] : kPrefixes) {
+    if (unit == "s" && scale > 1) continue;
+    if (size >= scale * 0.9995 && scale > 0) return fmt::format("{:.4g} {}{}", value / scale, prefix, unit);
+  }
+  return fmt::format("{:.4g} {}", value, unit);
+}
+
+std::string unit_of(const std::string& name, const std::vector<Metric>& metrics) {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) return metric.unit.empty() ? metric.name : metric.unit;
+  }
+  if (name == "time") return "s";
+  if (name == "energy" || name == "idle_subtracted_energy") return "J";
+  if (name == "power") return "W";
+  if (name == "core_clock" || name == "memory_clock") return "Hz";
+  return {};
+}
+
+std::string human_duration(double seconds) {
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+ProgressPrinter::ProgressPrinter(bool quiet, std::string objective, std::string unit)
+    : quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      objective_(std::move(objective)),
+      unit_(std::move(unit)) {}
+
+ProgressPrinter::~ProgressPrinter() { finish(); }
+
+void ProgressPrinter::finish() {
+  if (open_) fmt::print(stderr, "\n");
+  open_ = false;
+}
+
+void ProgressPrinter::line(const std::string& text, bool replace) {
+  if (replace) {
+    fmt::print(stderr, "\r\x1b[K{}", text);
+    open_ = true;
+  } else {
+    fmt::print(stderr, "{}\n", text);
+  }
+  std::fflush(stderr);
+}
+
+void ProgressPrinter::operator()(const SessionProgress& progress) {
+  if (quiet_) return;
+  const double now = host_seconds();
+  const bool better = progress.best && progress.best != last_best_;
+  const bool phase_changed = progress.phase != phase_;
+  // On a terminal ten times a second is plenty; in a log a line every ten seconds, or when something got
+  // better.
+  const double since = now - last_printed_;
+  const bool due = terminal_ ? since >= 0.1 : since >= (better ? 1.0 : 10.0) || progress.evaluated == 1;
+  if (!due && !phase_changed) return;
+  last_printed_ = now;
+  last_best_ = progress.best;
+  phase_ = progress.phase;
+  const std::uint64_t done = progress.evaluated + progress.resumed;
+  const double rate = progress.seconds > 0 ? static_cast<double>(progress.evaluated) / progress.seconds : 0;
+  std::string text = fmt::format("{} of {}", done, progress.total);
+  if (progress.resumed > 0) text += fmt::format(" ({} known)", progress.resumed);
+  if (progress.failed > 0) text += fmt::format(", {} failed", progress.failed);
+  text += rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60);
+  if (progress.best) text += fmt::format(", best {} {}", objective_, human(*progress.best, unit_));
+  if (!progress.phase.empty()) {
+    text += ", " + progress.phase;
+  } else if (progress.seconds_left) {
+    text += fmt::format(", {} left", human_duration(*progress.seconds_left));
+  }
+  line(text, terminal_);
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,38 @@
+// Progress on standard error: one line that is rewritten on a terminal, plain lines otherwise.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/tune/session.hpp"
+
+namespace ergotune::cli {
+
+/// "1.82 ms", "1.85 J", "74.1 gflops": a value as a person reads it. `unit` is in SI ("s", "J", "W") or a
+/// metric's.
+std::string human(double value, const std::string& unit);
+/// The unit of an objective or quantity by its name ("time" -> "s"), or the metric's own.
+std::string unit_of(const std::string& name, const std::vector<Metric>& metrics);
+/// "1 h 02 min", "3 min 05 s", "12 s".
+std::string human_duration(double seconds);
+
+class ProgressPrinter {
+ public:
+  /// `quiet` prints nothing. `objective` and `unit` name what "best" is.
+  ProgressPrinter(bool quiet, std::string objective, std::string unit);
+  ~ProgressPrinter();
+  void operator()(const SessionProgress& progress);
+  /// Ends the rewritten line, so that what follows starts on its own.
+  void finish();
+
+ private:
+  void line(const std::string& text, bool replace);
+  bool quiet_, terminal_;
+  std::string objective_, unit_, phase_;
+  double last_printed_ = 0;
+  std::optional<double> last_best_;
+  bool open_ = false;
+};
+
+}  // namespace ergotune::cli

@@ -1,0 +1,152 @@
+// ergotune tune: finds the best configuration of a problem.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/progress.hpp"
+#include "cli/tune_report.hpp"
+#include "ergotune/base/error.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+extern "C" void note_interrupt(int signal) {
+  interrupted.store(true);
+  // The second Ctrl-C is for those who will not wait.
+  std::signal(signal, SIG_DFL);
+}
+
+struct TuneArguments : LiveArguments {
+  std::optional<std::string> strategy, budget, store, plan;
+  std::vector<std::string> strategy_options;
+  std::optional<std::uint64_t> seed;
+  bool no_resume = false, no_store = false, no_confirm = false, early_stop = false, quiet = false,
+       json = false;
+  std::size_t top = 5;
+};
+
+/// "population=20" as a name and a value: a number where it reads as one.
+std::pair<std::string, Value> strategy_option(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw UserError("--strategy-option takes NAME=VALUE, not \"" + text + "\"");
+  }
+  const std::string value = text.substr(equals + 1);
+  std::string name = text.substr(0, equals);
+  std::int64_t integer = 0;
+  const char* end = value.data() + value.size();
+  if (const auto [rest, error] = std::from_chars(value.data(), end, integer);
+      error == std::errc() && rest == end) {
+    return {std::move(name), Value(integer)};
+  }
+  double real = 0;
+  if (const auto [rest, error] = std::from_chars(value.data(), end, real);
+      error == std::errc() && rest == end) {
+    return {std::move(name), Value(real)};
+  }
+  if (value == "true" || value == "True") return {std::move(name), Value(true)};
+  if (value == "false" || value == "False") return {std::move(name), Value(false)};
+  return {std::move(name), Value(value)};
+}
+
+SessionOptions session_options(const TuneArguments& arguments, const TuneDefaults& defaults) {
+  SessionOptions options;
+  if (defaults.strategy) options.strategy = *defaults.strategy;
+  if (arguments.strategy) options.strategy = *arguments.strategy;
+  if (!arguments.strategy) options.strategy_options = defaults.strategy_options;
+  for (const std::string& text : arguments.strategy_options) {
+    auto [name, value] = strategy_option(text);
+    options.strategy_options[name] = std::move(value);
+  }
+  if (arguments.budget) {
+    options.budget = Budget::parse(*arguments.budget);
+  } else if (defaults.budget) {
+    options.budget = Budget::parse(*defaults.budget);
+  }
+  options.seed = arguments.seed.value_or(defaults.seed.value_or(1));
+  options.confirm = !arguments.no_confirm;
+  options.early_stop = arguments.early_stop;
+  options.interrupted = &interrupted;
+  return options;
+}
+
+void tune(const TuneArguments& arguments) {
+  Problem problem = load_with(arguments);
+  SetupOptions setup = setup_with(arguments, problem);
+  if (arguments.store) setup.store = *arguments.store;
+  if (setup.store.empty()) setup.store = "ergotune.db";
+  if (arguments.no_store) setup.store.clear();
+  setup.resume = !arguments.no_resume;
+  SessionOptions options = session_options(arguments, problem.defaults);
+  setup.simulation_seed = options.seed;
+  // Bad words are refused before anything is compiled.
+  const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
+
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  if (!arguments.quiet) {
+    fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name,
+               prepared.evaluator->description(), prepared.space->size());
+    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  }
+  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
+  if (!plan.empty()) {
+    tune_by_plans(prepared, plan, options, progress, arguments.json);
+    return;
+  }
+  options.progress = [&](const SessionProgress& p) { progress(p); };
+  const SessionResult result = run_session(prepared, options);
+  progress.finish();
+  if (arguments.json) {
+    print_json(result_document(prepared, result));
+  } else {
+    print_answer(prepared, result, arguments.file, arguments.top);
+  }
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app) {
+  auto arguments = std::make_shared<TuneArguments>();
+  auto* verb = app.add_subcommand("tune", "Find the best configuration of a problem");
+  add_live_options(*verb, *arguments);
+  verb->add_option("-s,--strategy", arguments->strategy,
+                   "How to search: auto, brute_force, random ... (auto)");
+  verb->add_option("--strategy-option", arguments->strategy_options,
+                   "NAME=VALUE, a strategy's hyperparameter (repeatable)");
+  verb->add_option("-b,--budget", arguments->budget,
+                   "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
+                   "results count");
+  verb->add_option("--seed", arguments->seed, "Seed of everything random (1)");
+  verb->add_option("--store", arguments->store, "Results database, made where there is none (ergotune.db)");
+  verb->add_flag("--no-store", arguments->no_store, "Keep no results");
+  verb->add_flag("--no-resume", arguments->no_resume,
+                 "Begin afresh even where results of this problem are stored");
+  verb->add_flag("--no-confirm", arguments->no_confirm,
+                 "Do not measure the best candidates again before reporting");
+  verb->add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
+  verb->add_option("--plan", arguments->plan,
+                   "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas");
+  verb->add_option("--top", arguments->top, "How many of the best to print (5)");
+  verb->add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
+  add_json_option(*verb, arguments->json);
+  verb->footer(
+      "Examples:\n"
+      "  ergotune tune gemm.toml --budget 10min\n"
+      "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
+      "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
+      "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
+      "far.");
+  verb->callback([arguments] { tune(*arguments); });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,22 @@
+// What `tune` says at the end.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/progress.hpp"
+#include "ergotune/tune/session_setup.hpp"
+
+namespace ergotune::cli {
+
+/// The document of `tune --json`.
+nlohmann::ordered_json result_document(const PreparedSession& prepared, const SessionResult& result);
+/// The answer for people, on standard output.
+void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
+                  std::size_t top);
+
+/// Tunes by one or several plans and compares them (tune_plans.cpp).
+void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+                   ProgressPrinter& progress, bool json);
+
+}  // namespace ergotune::cli
