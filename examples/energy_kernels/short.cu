@@ -1,0 +1,18 @@
+// Short: the same chains for about 20 us, so that launches and their gaps count.
+extern "C" __global__ void short_fma(float* out, const float* in) {
+  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const int chains = 16;
+  float x[chains];
+  const float a = 0.999f + 1e-4f * in[thread % INPUTS], b = 1e-3f * in[(thread * 7 + 1) % INPUTS];
+#pragma unroll
+  for (int i = 0; i < chains; ++i) x[i] = in[(thread + 31 * i) % INPUTS];
+#pragma unroll UNROLL
+  for (int step = 0; step < STEPS; ++step) {
+#pragma unroll
+    for (int i = 0; i < chains; ++i) x[i] = fmaf(x[i], a, b);
+  }
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < chains; ++i) sum += x[i];
+  out[thread] = sum;
+}
