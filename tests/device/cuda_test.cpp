@@ -29,6 +29,7 @@ class CudaTest : public testing::Test {
     ASSERT_NE(library, nullptr);
     count_ = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cuda_count"));
     retained_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_retained"));
+    reinterpret_cast<void (*)()>(dlsym(library, "fake_cuda_reset"))();
     device_ = open_device("cuda:0");
   }
   std::unique_ptr<LoadedKernel> load(const std::string& name) { return device_->load({name, name, ""}); }

@@ -86,6 +86,8 @@ void run(const Launch& launch) {
 
 /// Calls of a function so far; launches inside graphs count as "kernel", graphs as their own.
 EXPORT long fake_cuda_count(const char* name) { return state.counts[name]; }
+/// As if the process had just begun: for tests that share one.
+EXPORT void fake_cuda_reset() { state = {}; }
 EXPORT int fake_cuda_retained() { return state.retained; }
 
 EXPORT int cuInit(unsigned) {
