@@ -1,0 +1,145 @@
+#include "ergotune/store/recording.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/load.hpp"
+#include "store/cache_reader.hpp"
+#include "store/csv_reader.hpp"
+#include "store/json_scan.hpp"
+#include "store/stored_recording.hpp"
+#include "store/t4_reader.hpp"
+#include "store/text_source.hpp"
+
+namespace ergotune {
+
+namespace {
+
+constexpr std::size_t kSniffSize = 64 * 1024;
+
+std::string beginning(const std::filesystem::path& file) {
+  TextSource source(file);
+  std::string text(kSniffSize, '\0');
+  text.resize(source.read(text.data(), text.size()));
+  return text;
+}
+
+bool same_parameters(const Problem& problem, const Recording& recording) {
+  return std::all_of(recording.parameters.begin(), recording.parameters.end(),
+                     [&](const Parameter& recorded) {
+                       return recorded.kind != ParameterKind::code ||
+                              std::any_of(problem.parameters.begin(), problem.parameters.end(),
+                                          [&](const Parameter& p) { return p.name == recorded.name; });
+                     });
+}
+
+/// Restrictions and defaults from the T1 file that belongs to a recording: "convolution.T1.json" beside
+/// "convolution_A100.json.gz". The longest name that fits wins.
+void read_t1_beside(Recording& recording) {
+  const std::string name = recording.file.filename().string();
+  constexpr std::string_view kEnding = ".T1.json";
+  std::filesystem::path best;
+  std::error_code error;
+  const auto folder =
+      recording.file.has_parent_path() ? recording.file.parent_path() : std::filesystem::path(".");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.ends_with(kEnding)) continue;
+    const std::string stem = file.substr(0, file.size() - kEnding.size());
+    if (stem.empty() || (!name.starts_with(stem) && !recording.name.starts_with(stem))) continue;
+    if (file.size() > best.filename().string().size()) best = entry.path();
+  }
+  if (best.empty()) return;
+  try {
+    const Problem problem = load_problem(best);
+    if (!same_parameters(problem, recording)) {
+      recording.warnings.push_back(best.filename().string() +
+                                   " lies beside it but has other parameters; it is not used");
+      return;
+    }
+    recording.restrictions = problem.restrictions;
+    recording.restrictions_known = true;
+    for (Parameter& parameter : recording.parameters) {
+      for (const Parameter& described : problem.parameters) {
+        if (described.name != parameter.name || !described.default_value) continue;
+        const auto& values = parameter.values;
+        if (std::find(values.begin(), values.end(), *described.default_value) != values.end()) {
+          parameter.default_value = described.default_value;
+        }
+      }
+    }
+  } catch (const UserError& mistake) {
+    recording.warnings.push_back(best.filename().string() +
+                                 " lies beside it and cannot be read: " + mistake.message());
+  }
+}
+
+}  // namespace
+
+Configuration Recording::configuration(std::size_t row) const {
+  Configuration result;
+  result.reserve(parameters.size());
+  const auto at = position(row);
+  for (std::size_t p = 0; p < parameters.size(); ++p) result.push_back(parameters[p].values[at[p]]);
+  return result;
+}
+
+const RecordedColumn* Recording::column(const std::string& name) const {
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const RecordedColumn& c) { return c.name == name; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
+Measurement Recording::measurement(std::size_t row) const {
+  Measurement result;
+  result.status = statuses[row];
+  for (const RecordedColumn& column : columns) {
+    const double value = column.value[row];
+    if (std::isnan(value)) continue;
+    const double error =
+        column.standard_error.empty() ? 0.0 : static_cast<double>(column.standard_error[row]);
+    if (column.is_metric) {
+      result.metrics[column.name] = value;
+      if (error != 0) result.metric_errors[column.name] = error;
+      continue;
+    }
+    Quantity& quantity = result.quantities[column.name];
+    quantity.value = value;
+    quantity.standard_error = error;
+    quantity.n = column.n.empty() ? 1 : column.n[row];
+    quantity.method = "recorded";
+    quantity.provenance = Provenance::replayed;
+  }
+  const auto cost = [&](const std::vector<float>& list) {
+    return list.empty() ? 0.0 : static_cast<double>(list[row]);
+  };
+  result.compile_seconds = cost(compile_seconds);
+  result.verify_seconds = cost(verify_seconds);
+  result.measure_seconds = cost(run_seconds);
+  result.tuner_seconds = cost(framework_seconds);
+  return result;
+}
+
+Recording load_recording(const std::filesystem::path& file, std::int64_t session) {
+  const std::string text = beginning(file);
+  const SourcePlace place{file.string(), 0, 0};
+  if (text.starts_with("SQLite format 3")) return read_stored_session(file, session);
+  const std::size_t first = skip_space(text, 0);
+  if (first == text.size()) throw UserError("the file is empty", place);
+  Recording recording;
+  if (text[first] == '{') {
+    const bool t4 =
+        top_level_value(text, "results") != kNotFound && top_level_value(text, "cache") == kNotFound;
+    if (text.find("\"ConfigurationSpace\"") != std::string::npos) {
+      throw UserError("this is a T1 file: a problem, not results", place);
+    }
+    recording = t4 ? read_t4(file) : read_cache(file);
+  } else {
+    recording = read_csv(file);
+  }
+  read_t1_beside(recording);
+  return recording;
+}
+
+}  // namespace ergotune
