@@ -13,6 +13,8 @@
 namespace ergotune {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct Tolerance {
   double absolute, relative, floor;
 };
@@ -38,8 +40,8 @@ std::size_t compare_block(std::span<const std::byte> actual, std::span<const std
     // Equal infinities give distance NaN, as do two NaNs: both count as equal; written so that NaN fails the
     // test.
     const bool same = a == e || (a != a && e != e);
-    different +=
-        static_cast<std::size_t>(!(same || distance <= tolerance.absolute + tolerance.relative * size));
+    different += static_cast<std::size_t>(
+        !(same || (distance <= tolerance.absolute + tolerance.relative * size && distance < kInfinity)));
     const double relative = same ? 0.0 : distance / std::max(size, tolerance.floor);
     worst = relative > worst ? relative : worst;
   }
@@ -71,7 +73,7 @@ Comparison compare_elements(std::span<const std::byte> actual, std::span<const s
   if (!result.equal) {
     const std::size_t i = result.first_different;
     const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
-    if (!std::isfinite(a) || !std::isfinite(e)) result.error = std::numeric_limits<double>::infinity();
+    if (!std::isfinite(a) || !std::isfinite(e)) result.error = kInfinity;
     result.message = fmt::format("{} of {} elements differ, the first at {}: {:.9g} instead of {:.9g}",
                                  result.different, count, i, a, e);
   }
@@ -85,7 +87,7 @@ Comparison compare(ElementType type, std::span<const std::byte> actual, std::spa
   if (actual.size() != expected.size()) {
     Comparison result;
     result.equal = false;
-    result.error = std::numeric_limits<double>::infinity();
+    result.error = kInfinity;
     result.message = fmt::format("{} bytes instead of {}", actual.size(), expected.size());
     return result;
   }

@@ -1,0 +1,98 @@
+#include "measure/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "ergotune/base/error.hpp"
+
+namespace ergotune {
+namespace {
+
+template <class T>
+std::vector<T> as(const std::vector<std::byte>& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+Argument buffer(ElementType type, Fill fill) {
+  Argument argument;
+  argument.name = "a";
+  argument.type = type;
+  argument.fill = std::move(fill);
+  return argument;
+}
+
+TEST(Half, EveryValueGoesThereAndBack) {
+  for (unsigned bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const double value = half_to_double(half);
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(half_from(value), half) << bits;
+  }
+}
+
+TEST(Half, RoundsToNearestEven) {
+  EXPECT_EQ(half_to_double(half_from(1.0 + 1.0 / 2048)), 1.0);               // a tie, down to even
+  EXPECT_EQ(half_to_double(half_from(1.0 + 3.0 / 2048)), 1.0 + 2.0 / 1024);  // a tie, up to even
+  EXPECT_EQ(half_to_double(half_from(65519.0)), 65504.0);
+  EXPECT_TRUE(std::isinf(half_to_double(half_from(65520.0))));
+  EXPECT_EQ(half_from(-0.0), 0x8000);
+}
+
+TEST(Fill, RandomIsTheSameAgainAndDiffersBetweenArguments) {
+  const Argument argument = buffer(ElementType::float32, {});
+  const auto first = as<float>(initial_contents(argument, 1000, 0));
+  EXPECT_EQ(first, as<float>(initial_contents(argument, 1000, 0)));
+  EXPECT_NE(first, as<float>(initial_contents(argument, 1000, 1)));
+  for (const float x : first) {
+    EXPECT_GE(x, -1);
+    EXPECT_LT(x, 1);
+  }
+  EXPECT_GT(std::set<float>(first.begin(), first.end()).size(), 990u);
+}
+
+TEST(Fill, RandomIntegersReachBothEnds) {
+  Fill fill;
+  fill.low = -2;
+  fill.high = 2;
+  const auto values = as<std::int8_t>(initial_contents(buffer(ElementType::int8, fill), 1000, 0));
+  EXPECT_EQ(std::set<int>(values.begin(), values.end()), (std::set<int>{-2, -1, 0, 1, 2}));
+}
+
+TEST(Fill, RangeAndConstant) {
+  Fill range;
+  range.kind = Fill::Kind::range;
+  range.start = 3;
+  range.step = 0.5;
+  EXPECT_EQ(as<double>(initial_contents(buffer(ElementType::float64, range), 3, 0)),
+            (std::vector<double>{3, 3.5, 4}));
+  Fill constant;
+  constant.kind = Fill::Kind::constant;
+  constant.value = 7;
+  EXPECT_EQ(as<std::uint16_t>(initial_contents(buffer(ElementType::uint16, constant), 2, 0)),
+            (std::vector<std::uint16_t>{7, 7}));
+}
+
+TEST(Fill, DataOfAnotherSizeAreRefused) {
+  Fill fill;
+  fill.kind = Fill::Kind::data;
+  fill.data = std::make_shared<const std::vector<std::uint8_t>>(7);
+  EXPECT_THROW(initial_contents(buffer(ElementType::float32, fill), 2, 0), UserError);
+}
+
+TEST(Scalar, IsConvertedOrRefused) {
+  EXPECT_EQ(as<std::int32_t>(scalar_bytes(ElementType::int32, Value(-5))), std::vector<std::int32_t>{-5});
+  EXPECT_EQ(as<float>(scalar_bytes(ElementType::float32, Value(1.5))), std::vector<float>{1.5f});
+  EXPECT_EQ(as<std::int64_t>(scalar_bytes(ElementType::int64, Value(2.0))), std::vector<std::int64_t>{2});
+  EXPECT_THROW(scalar_bytes(ElementType::uint8, Value(256)), UserError);
+  EXPECT_THROW(scalar_bytes(ElementType::uint32, Value(-1)), UserError);
+  EXPECT_THROW(scalar_bytes(ElementType::int32, Value(1.5)), UserError);
+  EXPECT_THROW(scalar_bytes(ElementType::int32, Value("n")), UserError);
+}
+
+}  // namespace
+}  // namespace ergotune

@@ -1,0 +1,426 @@
+#include "ergotune/measure/runner.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/random.hpp"
+#include "measure/fake_device.hpp"
+
+namespace ergotune {
+namespace {
+
+using test::FakeDevice;
+using test::FakeLaunch;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kCount = 256;
+
+Argument buffer(const char* name, Access access) {
+  Argument argument;
+  argument.name = name;
+  argument.count = Expression::parse("n");
+  argument.access = access;
+  return argument;
+}
+
+/// b = 2 a, one parameter.
+Problem doubling() {
+  Problem problem;
+  problem.name = "doubling";
+  problem.constants["n"] = static_cast<int>(kCount);
+  Parameter parameter;
+  parameter.name = "block_size_x";
+  parameter.values = {32, 64, 128};
+  problem.parameters.push_back(parameter);
+  KernelSource source;
+  source.text = "kernel";
+  problem.kernel.sources.push_back(source);
+  problem.kernel.function = Template::parse("double_{{block_size_x}}");
+  Argument n;
+  n.name = "n";
+  n.kind = Argument::Kind::scalar;
+  n.type = ElementType::int32;
+  n.value = Expression::parse("n");
+  problem.kernel.arguments = {n, buffer("a", Access::read), buffer("b", Access::write)};
+  problem.kernel.launch.block = {Expression::parse("block_size_x")};
+  problem.kernel.launch.global = {Expression::parse("n")};
+  return problem;
+}
+
+test::FakeKernel right(double seconds) {
+  return [seconds](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i];
+    return seconds;
+  };
+}
+
+class RunnerTest : public ::testing::Test {
+ protected:
+  RunnerTest() : problem(doubling()) {
+    device.kernels["double_32"] = right(1e-3);
+    device.kernels["double_64"] = right(2e-3);
+  }
+  Measurement measure(Runner& runner, int block, const RunOptions& options = {}) {
+    const Configuration configuration{Value(block)};
+    const Binary binary = device.make_compiler()->compile(runner.compile_job(configuration));
+    return runner.run(configuration, binary, options);
+  }
+  Measurement measure(int block) {
+    Runner runner(device, problem, options);
+    return measure(runner, block);
+  }
+  FakeDevice device;
+  Problem problem;
+  MeasureOptions options;
+};
+
+TEST_F(RunnerTest, TimeHasValueErrorCountAndMethod) {
+  Random random(5);
+  device.kernels["double_32"] = [&](const FakeLaunch& launch) {
+    right(0)(launch);
+    return 1e-3 * (1 + 0.005 * random.normal());
+  };
+  const Measurement m = measure(32);
+  ASSERT_EQ(m.status, Status::ok) << m.message;
+  const Quantity& time = m.quantities.at("time");
+  EXPECT_NEAR(time.value, 1e-3, 1e-5);
+  EXPECT_GT(time.standard_error, 0);
+  EXPECT_LT(time.standard_error, 1e-5);
+  EXPECT_GE(time.n, 7);
+  EXPECT_THAT(time.method, HasSubstr("device events"));
+  EXPECT_EQ(m.times.size(), static_cast<std::size_t>(time.n));
+  EXPECT_EQ(m.quantities.at("registers").value, 24);
+  EXPECT_EQ(m.quantities.at("error").value, 0);
+}
+
+TEST_F(RunnerTest, RepeatsUntilTheIntervalIsNarrowEnough) {
+  Random random(5);
+  device.kernels["double_32"] = [&](const FakeLaunch& launch) {
+    right(0)(launch);
+    return 1e-3 * (1 + 0.05 * random.normal());
+  };
+  options.max_seconds = 10;
+  const Measurement m = measure(32);
+  ASSERT_EQ(m.status, Status::ok);
+  // sigma / sqrt(n) * 1.96 = 1 % asks for about 100 samples.
+  EXPECT_GT(m.quantities.at("time").n, 40);
+  EXPECT_LT(m.quantities.at("time").n, 400);
+}
+
+TEST_F(RunnerTest, NoiseBeyondTheCapIsNotConvergedWithItsValueKept) {
+  Random random(5);
+  device.kernels["double_32"] = [&](const FakeLaunch& launch) {
+    right(0)(launch);
+    return 1e-3 * (0.5 + random.uniform());
+  };
+  options.max_repeats = 20;
+  const Measurement m = measure(32);
+  EXPECT_EQ(m.status, Status::not_converged);
+  EXPECT_NEAR(m.value("time").value(), 1e-3, 3e-4);
+  EXPECT_EQ(m.quantities.at("time").n, 20);
+  EXPECT_THAT(m.message, HasSubstr("1 % was asked"));
+}
+
+TEST_F(RunnerTest, ShortKernelsAreLaunchedSeveralTimesPerSample) {
+  device.kernels["double_32"] = right(2e-6);
+  const Measurement m = measure(32);
+  ASSERT_EQ(m.status, Status::ok);
+  EXPECT_NEAR(m.value("time").value(), 2e-6, 1e-12);
+  EXPECT_THAT(m.quantities.at("time").method, HasSubstr("launches each"));
+}
+
+TEST_F(RunnerTest, SlowKernelsGetThreeSamples) {
+  device.kernels["double_32"] = right(2.0);
+  const Measurement m = measure(32);
+  EXPECT_EQ(m.status, Status::ok);
+  EXPECT_EQ(m.quantities.at("time").n, 3);
+}
+
+TEST_F(RunnerTest, RacingStopsWhatCannotWin) {
+  Random random(5);
+  device.kernels["double_64"] = [&](const FakeLaunch& launch) {
+    right(0)(launch);
+    return 5e-3 * (1 + 0.05 * random.normal());
+  };
+  Runner runner(device, problem, options);
+  RunOptions run;
+  run.give_up_above = 1e-3;
+  const Measurement m = measure(runner, 64, run);
+  EXPECT_EQ(m.status, Status::ok);
+  EXPECT_EQ(m.quantities.at("time").n, 7);
+  EXPECT_THAT(m.warnings, ::testing::Contains(HasSubstr("stopped early")));
+}
+
+TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {
+  options.cold_cache = true;
+  device.kernels["double_32"] = right(1e-6);
+  const Measurement m = measure(32);
+  EXPECT_EQ(static_cast<std::int64_t>(device.fills), m.quantities.at("time").n);
+  EXPECT_NEAR(m.value("time").value(), 1e-6, 1e-12);
+}
+
+TEST_F(RunnerTest, WrongOutputAgainstTheFirstCorrectOne) {
+  device.kernels["double_64"] = [](const FakeLaunch& launch) {
+    right(0)(launch);
+    launch.buffers[2]->floats()[17] += 1;
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  const Measurement wrong = measure(runner, 64);
+  EXPECT_EQ(wrong.status, Status::wrong_result);
+  EXPECT_THAT(wrong.message, HasSubstr("output \"b\": 1 of 256 elements differ, the first at 17"));
+  EXPECT_FALSE(wrong.value("time"));
+  EXPECT_GT(wrong.value("error").value(), 0.1);
+}
+
+TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {
+  device.kernels["double_64"] = [](const FakeLaunch&) { return 1e-3; };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+}
+
+TEST_F(RunnerTest, AKernelThatSpoilsItsInputsDoesNotSpoilTheNextConfiguration) {
+  device.kernels["double_64"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 99;
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+}
+
+TEST_F(RunnerTest, InOutBuffersAreRestoredForVerificationAndTiming) {
+  problem.kernel.arguments[2].access = Access::read_write;
+  float largest = 0;
+  device.kernels["double_32"] = [&](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      float& x = launch.buffers[2]->floats()[i];
+      x = x * 2;
+      largest = std::max(largest, std::abs(x));
+    }
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_LT(largest, 4096) << "without restoring, 20 launches double 20 times";
+}
+
+TEST_F(RunnerTest, ReferenceKernel) {
+  problem.verification.kind = Verification::Kind::kernel;
+  auto reference = std::make_shared<Kernel>(problem.kernel);
+  reference->function = Template::parse("reference");
+  problem.verification.reference = reference;
+  device.kernels["reference"] = right(1);
+  device.kernels["double_64"] = [](const FakeLaunch&) { return 1e-3; };
+  Runner runner(device, problem, options);
+  EXPECT_TRUE(runner.has_reference());
+  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+}
+
+TEST_F(RunnerTest, AReferenceThatDoesNotRunIsTheUsersMistake) {
+  problem.verification.kind = Verification::Kind::kernel;
+  auto reference = std::make_shared<Kernel>(problem.kernel);
+  reference->function = Template::parse("missing");
+  problem.verification.reference = reference;
+  EXPECT_THROW(Runner(device, problem, options), UserError);
+}
+
+TEST_F(RunnerTest, UsersOwnVerification) {
+  Runner runner(device, problem, options);
+  runner.set_verifier([](const std::vector<OutputView>& outputs, std::string& message, double& error) {
+    EXPECT_EQ(outputs.size(), 1u);
+    EXPECT_EQ(outputs[0].argument->name, "b");
+    message = "not to my liking";
+    error = 0.25;
+    return false;
+  });
+  const Measurement m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::wrong_result);
+  EXPECT_EQ(m.message, "not to my liking");
+  EXPECT_EQ(m.value("error"), 0.25);
+}
+
+TEST_F(RunnerTest, FaultsBecomeStatuses) {
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 128).status, Status::launch_error);  // no such kernel
+  EXPECT_TRUE(runner.healthy());
+  device.fault = std::make_unique<DeviceError>(DeviceFault::out_of_memory, "too much");
+  const Measurement memory = measure(runner, 32);
+  EXPECT_EQ(memory.status, Status::launch_error);
+  EXPECT_THAT(memory.message, HasSubstr("out of memory"));
+  EXPECT_TRUE(runner.healthy());
+  device.fault = std::make_unique<DeviceError>(DeviceFault::runtime, "illegal address");
+  const Measurement m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::runtime_error);
+  EXPECT_EQ(m.message, "illegal address");
+  EXPECT_FALSE(runner.healthy());
+}
+
+TEST_F(RunnerTest, BuffersThatDoNotFitAreTheUsersMistake) {
+  device.memory = 1500;
+  EXPECT_THROW(
+      {
+        try {
+          Runner runner(device, problem, options);
+        } catch (const UserError& error) {
+          EXPECT_THAT(error.what(), HasSubstr("do not fit on fake device"));
+          throw;
+        }
+      },
+      UserError);
+}
+
+TEST_F(RunnerTest, WithoutRoomForCopiesBuffersAreRestoredFromTheHost) {
+  device.memory = 2 * 4 * kCount;
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(device.copies, 0u);
+  device.kernels["double_64"] = [](const FakeLaunch&) { return 1e-3; };
+  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+}
+
+TEST_F(RunnerTest, GlobalSizesAreRoundedUpToWholeBlocks) {
+  problem.kernel.launch.global = {Expression::parse("n - 1")};
+  LaunchGeometry seen;
+  device.kernels["double_64"] = [&](const FakeLaunch& launch) {
+    seen = launch.geometry;
+    return right(1e-3)(launch);
+  };
+  EXPECT_EQ(measure(64).status, Status::ok);
+  EXPECT_EQ(seen.grid[0], 4u);
+  EXPECT_EQ(seen.block[0], 64u);
+  EXPECT_EQ(seen.grid[1], 1u);
+}
+
+TEST_F(RunnerTest, CompileJobCarriesParametersAndConstantsAsMacros) {
+  problem.constants["alpha"] = 0.5;
+  problem.constants["flag"] = true;
+  device.device_info.properties["device.warp_size"] = 32;
+  problem.kernel.options[""] = {Template::parse("-DTWICE={{2*block_size_x}}")};
+  problem.kernel.options["opencl"] = {Template::parse("-cl-fast-relaxed-math")};
+  problem.kernel.options["cuda"] = {Template::parse("-lineinfo")};
+  Runner runner(device, problem, options);
+  const CompileJob job = runner.compile_job({Value(64)});
+  EXPECT_THAT(job.defines, ::testing::ElementsAre(std::pair("block_size_x", "64"), std::pair("alpha", "0.5"),
+                                                  std::pair("flag", "1"), std::pair("n", "256")));
+  EXPECT_THAT(job.options, ::testing::ElementsAre("-DTWICE=128", "-cl-fast-relaxed-math"));
+  EXPECT_EQ(job.function, "double_64");
+}
+
+TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
+  options.reference_file = std::filesystem::path(::testing::TempDir()) / "ergotune-reference-test";
+  std::filesystem::remove(options.reference_file);
+  {
+    Runner first(device, problem, options);
+    EXPECT_FALSE(first.has_reference());
+    RunOptions run;
+    run.reference_only = true;
+    measure(first, 32, run);
+    EXPECT_TRUE(first.has_reference());
+  }
+  device.kernels["double_64"] = [](const FakeLaunch&) { return 1e-3; };
+  Runner second(device, problem, options);
+  EXPECT_TRUE(second.has_reference());
+  EXPECT_EQ(measure(second, 64).status, Status::wrong_result);
+  // A file that was cut short is no reference.
+  std::filesystem::resize_file(options.reference_file, 100);
+  EXPECT_FALSE(Runner(device, problem, options).has_reference());
+  std::filesystem::remove(options.reference_file);
+}
+
+struct RecordingObserver : Observer {
+  std::vector<std::string> calls;
+  std::atomic<int> during_calls{0};
+  std::thread::id during_thread;
+  std::string throw_in;
+  std::string name() const override { return "recorder"; }
+  void note(const std::string& call) {
+    if (calls.empty() || calls.back() != call) calls.push_back(call);
+    if (call == throw_in) throw std::runtime_error("broken in " + call);
+  }
+  void register_configuration(const ObservedConfiguration&) override { note("register"); }
+  void before_start() override { note("before"); }
+  void after_start() override {
+    note("after_start");
+    // during comes from its own thread: give it a chance to be called before the launches end
+    for (int i = 0; i < 1000 && during_calls == 0 && calls.size() > 3; ++i) std::this_thread::yield();
+  }
+  void during() override {
+    during_thread = std::this_thread::get_id();
+    ++during_calls;
+  }
+  void after_finish() override { note("after_finish"); }
+  std::map<std::string, Quantity> results() override {
+    return {{"watched", {42, 0, 1, "by hand", "", Provenance::measured}}};
+  }
+};
+
+TEST_F(RunnerTest, ObserversSeeEveryRepetitionInOrder) {
+  auto observer = std::make_shared<RecordingObserver>();
+  Runner runner(device, problem, options);
+  runner.add_observer(observer);
+  const Measurement m = measure(runner, 32);
+  ASSERT_EQ(m.status, Status::ok) << m.message;
+  ASSERT_EQ(observer->calls.size(), 1u + 3u * static_cast<std::size_t>(m.quantities.at("time").n));
+  EXPECT_EQ(observer->calls[0], "register");
+  for (std::size_t i = 1; i + 2 < observer->calls.size(); i += 3) {
+    EXPECT_EQ(observer->calls[i], "before");
+    EXPECT_EQ(observer->calls[i + 1], "after_start");
+    EXPECT_EQ(observer->calls[i + 2], "after_finish");
+  }
+  EXPECT_EQ(m.value("watched"), 42);
+  if (observer->during_calls > 0) {
+    EXPECT_NE(observer->during_thread, std::this_thread::get_id());
+  }
+}
+
+TEST_F(RunnerTest, AnObserverThatThrowsIsTheConfigurationsRuntimeError) {
+  for (const char* hook : {"register", "before", "after_start", "after_finish"}) {
+    auto observer = std::make_shared<RecordingObserver>();
+    observer->throw_in = hook;
+    Runner runner(device, problem, options);
+    runner.add_observer(observer);
+    const Measurement m = measure(runner, 32);
+    EXPECT_EQ(m.status, Status::runtime_error);
+    EXPECT_EQ(m.message, std::string("observer recorder: broken in ") + hook);
+  }
+}
+
+struct StreamObserver : Observer {
+  LaunchStream stream;
+  int asked = 0;
+  std::string name() const override { return "stream"; }
+  bool wants_stream() const override { return true; }
+  bool wants_more(const LaunchStream&) override { return ++asked < 20; }
+  void finished(const LaunchStream& s) override { stream = s; }
+  std::map<std::string, Quantity> results() override { return {}; }
+};
+
+TEST_F(RunnerTest, StreamsCountEveryLaunchOnBothClocks) {
+  auto observer = std::make_shared<StreamObserver>();
+  Runner runner(device, problem, options);
+  runner.add_observer(observer);
+  const Measurement m = measure(runner, 32);
+  ASSERT_EQ(m.status, Status::ok) << m.message;
+  const auto& marks = observer->stream.marks;
+  ASSERT_GE(marks.size(), 20u);
+  EXPECT_EQ(marks.front().launches, 0u);
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    EXPECT_EQ(marks[i].launches - marks[i - 1].launches, 10u);  // 10 ms of 1 ms launches
+    EXPECT_NEAR(marks[i].device_seconds - marks[i - 1].device_seconds, 0.01, 1e-9);
+    EXPECT_GE(marks[i].host_time, marks[i - 1].host_time);
+  }
+}
+
+}  // namespace
+}  // namespace ergotune
