@@ -30,16 +30,19 @@ struct Task {
   std::uint64_t session_ticks = 0;
   std::string control, key;
   ControlEnvironment environment;
+  int attempts = 6;
 };
 
 Task parse_arguments(const std::vector<std::string>& arguments) {
   std::map<std::string, std::string> values;
   for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) values[arguments[i]] = arguments[i + 1];
-  for (const char* name : {"--session", "--session-ticks", "--control", "--key", "--state", "--sysfs-root"})
+  for (const char* name :
+       {"--session", "--session-ticks", "--control", "--key", "--state", "--sysfs-root", "--attempts"})
     if (!values.contains(name)) throw UserError("the guardian is started by ergotune itself, not by hand");
   Task task;
   task.session = static_cast<pid_t>(std::strtol(values["--session"].c_str(), nullptr, 10));
   task.session_ticks = std::strtoull(values["--session-ticks"].c_str(), nullptr, 10);
+  task.attempts = std::atoi(values["--attempts"].c_str());
   task.control = values["--control"];
   task.key = values["--key"];
   task.environment.state_folder = values["--state"];
@@ -127,7 +130,8 @@ int run_guardian(const std::vector<std::string>& arguments) {
   if (!asked) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
   // An orphan has time: nobody waits for it, and nobody else will restore.
-  const auto report = restore_journal(*folder, file, task->environment, true, asked ? 6 : 9, control.get());
+  const auto report = restore_journal(*folder, file, task->environment, true,
+                                      asked ? task->attempts : task->attempts + 3, control.get());
   if (asked)
     say(format_report(report));
   else if (!report.summary.empty())

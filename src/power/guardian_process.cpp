@@ -102,7 +102,7 @@ std::string read_until(int socket, double timeout, Enough enough) {
 void enable_guardian_verb(const std::string& verb) { guardian_verb() = verb; }
 
 void GuardianProcess::start(const Control& control, const StateFolder& folder, const DeviceLock& lock,
-                            double timeout) {
+                            double timeout, int restore_attempts) {
   abandon();
   std::string verb;
   const std::string program = guardian_program(verb);
@@ -124,7 +124,9 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
                                     "--state",
                                     folder.path().string(),
                                     "--sysfs-root",
-                                    environment.sysfs_root.string()};
+                                    environment.sysfs_root.string(),
+                                    "--attempts",
+                                    std::to_string(restore_attempts)};
   if (!environment.nvml_library.empty()) words.insert(words.end(), {"--nvml", environment.nvml_library});
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());

@@ -25,7 +25,8 @@ class GuardianProcess {
 
   /// Starts one and waits until it is ready. Throws UserError with the reason when that takes longer than
   /// `timeout` s.
-  void start(const Control& control, const StateFolder& folder, const DeviceLock& lock, double timeout);
+  void start(const Control& control, const StateFolder& folder, const DeviceLock& lock, double timeout,
+             int restore_attempts);
   /// True while it is there.
   bool alive() const;
   pid_t pid() const { return pid_; }

@@ -63,7 +63,7 @@ struct ControlSession::State {
   std::optional<DeviceLock> lock;
   Journal journal;                    // steps: those of the quantities touched so far
   std::vector<RestoreStep> snapshot;  // of everything, read before the first change
-  std::set<ControlQuantity> touched;
+  std::set<ControlQuantity> touched, confirmed;
   GuardianProcess guardian;
   ControlSetting current;
   std::uint64_t changes = 0;
@@ -112,15 +112,16 @@ struct ControlSession::State {
     if (guardian.alive()) return true;
     const pid_t before = guardian.pid();
     try {
-      guardian.start(*control, *folder, *lock, options.guardian_timeout);
+      guardian.start(*control, *folder, *lock, options.guardian_timeout, options.restore_attempts);
       notes.push_back(
           fmt::format("the guardian (pid {}) was ended by somebody; another took its place (pid {})", before,
                       guardian.pid()));
       return true;
     } catch (const std::exception& error) {
       ended = true;
-      const auto report = restore_journal(*folder, folder->journal_file(journal.device_key),
-                                          control->environment(), true, 6, control.get());
+      const auto report =
+          restore_journal(*folder, folder->journal_file(journal.device_key), control->environment(), true,
+                          options.restore_attempts, control.get());
       ended_because = fmt::format("the guardian was ended by somebody and no other could be started ({}); {}",
                                   error.what(), report.complete ? "everything was put back" : report.summary);
       notes.push_back(ended_because);
@@ -141,6 +142,24 @@ struct ControlSession::State {
     touched = std::move(next);
   }
 
+  void confirm(ControlQuantity quantity) {
+    if (!confirmed.insert(quantity).second) return;
+    bool changed = false;
+    for (auto& step : snapshot) {
+      const auto value = step.value;
+      if (step.quantity == quantity) control->confirm(step);
+      changed = changed || step.value != value;
+    }
+    if (!changed) return;
+    touched.erase(quantity);
+    try {
+      touch(quantity);
+    } catch (const std::exception&) {
+      // The journal of before the change is there, and puts back as well in all but odd cases.
+      touched.insert(quantity);
+    }
+  }
+
   void replay_left_over() {
     const auto file = folder->journal_file(control->device_key());
     if (!std::filesystem::exists(file)) return;
@@ -153,7 +172,8 @@ struct ControlSession::State {
     }
     RestoreReport report;
     if (damage.empty()) {
-      report = restore_journal(*folder, file, control->environment(), false, 6, control.get());
+      report = restore_journal(*folder, file, control->environment(), false, options.restore_attempts,
+                               control.get());
     } else {
       report.complete = false;
       report.summary =
@@ -205,7 +225,8 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   state->journal = {device.id(),  device.reopen_id(), device.device_key(),
                     boot_id(),    self.pid,           process_start_ticks(self.pid),
                     self.command, self.since,         {}};
-  state->guardian.start(device, *state->folder, *state->lock, options.guardian_timeout);
+  state->guardian.start(device, *state->folder, *state->lock, options.guardian_timeout,
+                        options.restore_attempts);
   state->wake = ::eventfd(0, EFD_CLOEXEC);
   if (state->wake < 0) throw Error("cannot make an event descriptor");
   state->watcher = std::thread([watched = state.get()] { watched->watch(); });
@@ -261,10 +282,12 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
     result = {ControlStatus::failed, error_words(quantity, value, error.what())};
   }
   ++state.changes;
-  if (result.ok())
+  if (result.ok()) {
     state.current[quantity] = value;
-  else
+    if (!state.control->guarded_elsewhere()) state.confirm(quantity);
+  } else {
     state.current.erase(quantity);  // half of it may have been done
+  }
   return result;
 }
 
@@ -317,7 +340,8 @@ RestoreReport ControlSession::finish() {
   if (!state.guardian.finish(report, kRestoreTime)) {
     // No guardian: do its work.
     report = restore_journal(*state.folder, state.folder->journal_file(state.journal.device_key),
-                             state.control->environment(), true, 6, state.control.get());
+                             state.control->environment(), true, state.options.restore_attempts,
+                             state.control.get());
   }
   report.device = state.control->id();
   state.guardian.abandon();

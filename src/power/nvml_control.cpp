@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kLockedCore = "nvml-locked-core-clocks";
 constexpr const char* kLockedMemory = "nvml-locked-memory-clocks";
+constexpr const char* kTaken = "taken";  // value of a locked-clocks step once the board took the lock
 constexpr const char* kApplicationClocks = "nvml-application-clocks";
 constexpr const char* kPowerLimit = "nvml-power-limit";
 constexpr const char* kPersistence = "nvml-persistence-mode";
@@ -177,7 +178,8 @@ class NvmlControl final : public Control {
     const int clocks = application_clocks(f.application_clock, memory, core);
     application_clocks_saved_ = required(clocks, "application clocks");
     if (application_clocks_saved_)
-      steps.push_back({kApplicationClocks, board_.uuid, fmt::format("{} {}", memory, core)});
+      for (const auto quantity : {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz})
+        steps.push_back({kApplicationClocks, board_.uuid, fmt::format("{} {}", memory, core), quantity});
     unsigned limit = 0;
     power_limit_saved_ = required(
         f.power_limit ? f.power_limit(board_.handle, &limit) : nvml::kFunctionNotFound, "power limit");
@@ -218,8 +220,11 @@ class NvmlControl final : public Control {
     const unsigned mhz = to_mhz(value);
     const auto lock = core ? f.set_gpu_locked_clocks : f.set_memory_locked_clocks;
     const auto unlock = core ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks;
-    // A lock that could not be taken back must not be set.
-    int code = lock && unlock ? lock(board_.handle, mhz, mhz) : nvml::kFunctionNotFound;
+    int code = nvml::kFunctionNotFound;
+    if (lock && unlock) {
+      code = lock(board_.handle, mhz, mhz);
+      if (code == nvml::kOk) lock_taken_.insert(quantity);
+    }
     if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks) return result(code);
     // Boards before Volta (memory: Ampere) have application clocks, always as a pair.
     unsigned memory_now = 0, core_now = 0;
@@ -227,6 +232,12 @@ class NvmlControl final : public Control {
     if (code != nvml::kOk) return result(code);
     return result(core ? f.set_application_clocks(board_.handle, memory_now, mhz)
                        : f.set_application_clocks(board_.handle, mhz, paired_core(mhz, core_now)));
+  }
+
+  void confirm(RestoreStep& step) const override {
+    if (step.quantity && lock_taken_.contains(*step.quantity) &&
+        (step.kind == kLockedCore || step.kind == kLockedMemory))
+      step.value = kTaken;
   }
 
   ControlResult restore(const RestoreStep& step) override {
@@ -241,8 +252,8 @@ class NvmlControl final : public Control {
     if (step.kind == kLockedCore || step.kind == kLockedMemory) {
       const auto reset = step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks;
       const int code = reset ? reset(board_.handle) : nvml::kFunctionNotFound;
-      // The board has no such lock, so none is in force. (A board that has lost it would answer otherwise.)
-      return missing(code) ? ControlResult{} : result(code);
+      // A board that knows no such lock has none in force; but one that took it must also let go of it.
+      return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
     }
     if (step.kind == kPowerLimit) {
       unsigned wanted = 0;
@@ -328,26 +339,32 @@ class NvmlControl final : public Control {
     unsigned memory = 0, core = 0;
     if (std::sscanf(step.value.c_str(), "%u %u", &memory, &core) != 2) return bad_value(step);
     unsigned now_memory = 0, now_core = 0;
+    int read = nvml::kOk;
     const auto right = [&] {
-      return application_clocks(f.application_clock, now_memory, now_core) == nvml::kOk &&
-             now_memory == memory && now_core == core;
+      read = application_clocks(f.application_clock, now_memory, now_core);
+      return read == nvml::kOk && now_memory == memory && now_core == core;
+    };
+    const auto failure = [&](int code) -> ControlResult {
+      return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
     };
     if (right()) return {};
-    // A reset gives the driver the choice back, which setting the default values would not.
+    // A reset gives the driver the choice back, which setting the default values would not: it comes first,
+    // and setting follows where the clocks are known to have been others.
+    const int reset =
+        f.reset_application_clocks ? f.reset_application_clocks(board_.handle) : nvml::kFunctionNotFound;
+    if (reset == nvml::kOk && right()) return {};
+    if (read != nvml::kOk) return failure(read);
     unsigned usual_memory = 0, usual_core = 0;
-    const bool usual =
-        application_clocks(f.default_application_clock, usual_memory, usual_core) == nvml::kOk &&
-        usual_memory == memory && usual_core == core;
-    int code = usual && f.reset_application_clocks ? f.reset_application_clocks(board_.handle)
-                                                   : nvml::kFunctionNotFound;
-    if (code == nvml::kOk && right()) return {};
-    code = f.set_application_clocks ? f.set_application_clocks(board_.handle, memory, core)
-                                    : nvml::kFunctionNotFound;
-    if (code == nvml::kOk && right()) return {};
-    if (code == nvml::kOk)
-      return {ControlStatus::failed, fmt::format("{}: they are {} {} after {} {} was written", step.kind,
-                                                 now_memory, now_core, memory, core)};
-    return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
+    const int usual = application_clocks(f.default_application_clock, usual_memory, usual_core);
+    const bool others = usual == nvml::kOk && (usual_memory != memory || usual_core != core);
+    if (reset != nvml::kOk && !others && !(missing(reset) && missing(usual))) return failure(reset);
+    const int set = f.set_application_clocks ? f.set_application_clocks(board_.handle, memory, core)
+                                             : nvml::kFunctionNotFound;
+    if (set != nvml::kOk) return failure(set);
+    if (right()) return {};
+    if (read != nvml::kOk) return failure(read);
+    return {ControlStatus::failed, fmt::format("{}: they are {} {} after {} {} was written", step.kind,
+                                               now_memory, now_core, memory, core)};
   }
 
   ControlEnvironment environment_;
@@ -358,6 +375,7 @@ class NvmlControl final : public Control {
   int list_failure_ = nvml::kOk;  // of the last list that was asked for
   bool application_clocks_saved_ = false, power_limit_saved_ = false, persistence_saved_ = false;
   bool persistence_on_ = false;
+  std::set<ControlQuantity> lock_taken_;
 };
 
 }  // namespace

@@ -87,6 +87,10 @@ class Control {
   /// forged.
   virtual ControlResult restore(const RestoreStep& step) = 0;
 
+  /// Called with each journalled step of a quantity after its first successful change: may add to the step's value how
+  /// the change was made, for what restore() cannot tell afterwards.
+  virtual void confirm(RestoreStep&) const {}
+
   /// The id that finds this device again, whatever the order in which devices are counted: what journals
   /// carry.
   virtual std::string reopen_id() const { return id(); }

@@ -50,6 +50,9 @@ struct ControlSessionOptions {
   double wait_for_guardian = 10;
   /// Gives up on a guardian that does not answer within this time (s).
   double guardian_timeout = 10;
+  /// Rounds of restoring, with pauses of 0.1, 0.2, 0.4 ... s between them. A guardian whose session died
+  /// makes three more.
+  int restore_attempts = 6;
 };
 
 /// Not copyable, used by one thread at a time. Every change of clocks and limits in ergotune goes through
