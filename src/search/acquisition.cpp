@@ -17,7 +17,8 @@ double expected_improvement(double gain, double deviation) {
   return gain * normal_cdf(z) + deviation * density;
 }
 
-PriorMean::PriorMean(const SearchSpace& space, const std::vector<std::pair<ConfigurationIndex, Outcome>>& prior) {
+PriorMean::PriorMean(const SearchSpace& space,
+                     const std::vector<std::pair<ConfigurationIndex, Outcome>>& prior) {
   constexpr std::size_t kLearnFrom = 400, kPredictFor = 20000;
   std::vector<ConfigurationIndex> places;
   std::vector<double> values;
@@ -26,7 +27,8 @@ PriorMean::PriorMean(const SearchSpace& space, const std::vector<std::pair<Confi
     const double value = scalar_value(outcome);
     if (index >= space.size()) continue;
     places.push_back(index);
-    values.push_back(std::isfinite(value) && value > 0 ? std::log(value) : std::numeric_limits<double>::infinity());
+    values.push_back(std::isfinite(value) && value > 0 ? std::log(value)
+                                                       : std::numeric_limits<double>::infinity());
     if (std::isfinite(values.back())) worst = std::max(worst, values.back());
   }
   if (!std::isfinite(worst)) return;

@@ -1,5 +1,5 @@
-// Bayesian optimisation with a Gaussian process over the logarithm of the values: expected improvement over every
-// configuration of the space, or over a large sample of it.
+// Bayesian optimisation with a Gaussian process over the logarithm of the values: expected improvement over
+// every configuration of the space, or over a large sample of it.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -57,14 +57,15 @@ class Bayesian : public StrategyBase {
  private:
   struct Observation {
     ConfigurationIndex index = 0;
-    double value = 0;      ///< infinity for a failure
-    double believed = 0;   ///< while it is pending: the model's own mean, in its units
+    double value = 0;     ///< infinity for a failure
+    double believed = 0;  ///< while it is pending: the model's own mean, in its units
     bool pending = false;
   };
 
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
-    if (context().budget > 0) size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
+    if (context().budget > 0)
+      size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
     return prior_.empty() ? size : std::max<std::size_t>(2, size / 3);
   }
   std::size_t model_limit() const { return static_cast<std::size_t>(integer("model_limit")); }
@@ -78,8 +79,8 @@ class Bayesian : public StrategyBase {
     return observations_[it->second];
   }
 
-  /// The values as the model sees them: logarithms where all are positive, high ones held at a ceiling, failures at
-  /// the worst.
+  /// The values as the model sees them: logarithms where all are positive, high ones held at a ceiling,
+  /// failures at the worst.
   std::vector<double> model_values() {
     std::vector<double> ok;
     for (const auto& o : observations_)
@@ -93,7 +94,8 @@ class Bayesian : public StrategyBase {
       if (o.pending)
         values.push_back(o.believed);
       else
-        values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling) : std::min(worst, ceiling));
+        values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling)
+                                                : std::min(worst, ceiling));
       at.push_back(prior_.mean(o.index));
     }
     prior_weight_ = prior_.weight(at, values);
@@ -108,10 +110,11 @@ class Bayesian : public StrategyBase {
     const bool fit_due = n >= next_fit_;
     if (fit_due) {
       model_.fit();
-      next_fit_ = std::max(n + 5, n * 5 / 4);
+      next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
-    const auto affordable = std::max<std::size_t>(1000, static_cast<std::size_t>(6e6) / std::max<std::size_t>(n, 1));
+    const auto affordable =
+        std::max<std::size_t>(1000, static_cast<std::size_t>(6e6) / std::max<std::size_t>(n, 1));
     const bool too_many = model_.pool().size() > std::max(affordable, candidates_.limit() / 8) * 2;
     if (model_.pool().empty() || too_many || (!candidates_.whole() && (fit_due || improved_))) {
       model_.set_pool(
@@ -179,7 +182,7 @@ class Bayesian : public StrategyBase {
 void add_bayesian(StrategyList& list) {
   list.push_back(describe_strategy<Bayesian>(
       "bayesian", "expected improvement of a Gaussian process",
-      {{"initial", "size of the first, spread design", 10, {6, 8, 10, 14}},
+      {{"initial", "size of the first, spread design", 3, {2, 3, 4, 6, 10}},
        {"ceiling", "quantile above which values count alike", 1.0, {0.6, 0.8, 1.0}},
        {"candidates", "configurations the model is asked about at most", 20000, {}},
        {"model_limit", "observations after which it searches around the best instead", 1500, {}}}));

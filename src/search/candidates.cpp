@@ -6,8 +6,8 @@
 namespace ergotune::search {
 
 std::vector<ConfigurationIndex> Candidates::draw(const Memory& memory,
-                                                 const std::vector<ConfigurationIndex>& incumbents, Random& random,
-                                                 std::size_t limit) const {
+                                                 const std::vector<ConfigurationIndex>& incumbents,
+                                                 Random& random, std::size_t limit) const {
   std::vector<ConfigurationIndex> drawn;
   if (space_.size() <= limit) {
     drawn.resize(space_.size());

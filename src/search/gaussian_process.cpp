@@ -32,7 +32,7 @@ struct Table {
 struct Hyperparameters {
   std::vector<double> log_length;
   double log_noise = std::log(1e-3);
-  double share_logit = 0;
+  double share_logit = -1;
   float share() const { return static_cast<float>(1 / (1 + std::exp(-share_logit))); }
 };
 
@@ -160,7 +160,7 @@ struct GaussianProcess::State {
       const double z = h.log_length[f] - prior_log_length[f];
       result += 0.5 * z * z;
     }
-    const double z = (h.log_noise - std::log(1e-3)) / 1.5, s = h.share_logit / 1.5;
+    const double z = (h.log_noise - std::log(1e-3)) / 1.5, s = (h.share_logit + 1) / 1.5;
     return result + 0.5 * z * z + 0.5 * s * s;
   }
 };

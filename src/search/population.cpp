@@ -10,7 +10,8 @@ Population::Population(std::string name, const StrategyContext& context)
 std::size_t Population::population() const {
   // small budgets get smaller populations: at least five generations
   auto size = static_cast<std::size_t>(integer("population"));
-  if (context().budget > 0) size = std::min<std::size_t>(size, std::max<std::uint64_t>(6, context().budget / 5));
+  if (context().budget > 0)
+    size = std::min<std::size_t>(size, std::max<std::uint64_t>(6, context().budget / 5));
   return std::max<std::size_t>(4, size);
 }
 
@@ -52,8 +53,8 @@ void Population::advance(std::size_t) {
     settle(members_);
     // a generation of nothing but known configurations: immigrants replace the worst
     if (turn > 0 && memory().fresh_count() > 0) {
-      const auto worst =
-          std::max_element(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.value < b.value; });
+      const auto worst = std::max_element(members_.begin(), members_.end(),
+                                          [](auto& a, auto& b) { return a.value < b.value; });
       *worst = member_of(*memory().random_fresh(random()));
       if (propose(worst->index)) return;
     }

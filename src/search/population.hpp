@@ -9,7 +9,8 @@
 
 namespace ergotune::search {
 
-/// One member: its place in the continuous space of value positions, and the configuration that stands for it.
+/// One member: its place in the continuous space of value positions, and the configuration that stands for
+/// it.
 struct Member {
   std::vector<double> point;
   ConfigurationIndex index = 0;
@@ -23,11 +24,14 @@ class Population : public StrategyBase {
   /// Members of the next generation, from members() whose values are known.
   virtual std::vector<Member> breed() = 0;
   /// What becomes of the generation once it is evaluated; by default it replaces the old one.
-  virtual void select(std::vector<Member>& members, std::vector<Member>& offspring) { members.swap(offspring); }
+  virtual void select(std::vector<Member>& members, std::vector<Member>& offspring) {
+    members.swap(offspring);
+  }
 
   void advance(std::size_t wanted) final;
   const std::vector<Member>& members() const { return members_; }
-  /// A member at a real-valued point: the nearest valid configuration on the way from `from`. Its point is kept.
+  /// A member at a real-valued point: the nearest valid configuration on the way from `from`. Its point is
+  /// kept.
   Member member_at(std::vector<double> point, ConfigurationIndex from);
   Member member_of(ConfigurationIndex index);
   Moves& moves() { return moves_; }

@@ -1,6 +1,6 @@
-// How good is a strategy? Scores on recorded spaces by the auto-tuning community's method (Willemsen et al., "A
-// methodology for comparing optimization algorithms for auto-tuning", 2024): 0 is random search, 1 is the optimum at
-// once, negative is worse than random. Everything here is replayed, nothing is measured.
+// How good is a strategy? Scores on recorded spaces by the auto-tuning community's method (Willemsen et al.,
+// "A methodology for comparing optimization algorithms for auto-tuning", 2024): 0 is random search, 1 is the
+// optimum at once, negative is worse than random. Everything here is replayed, nothing is measured.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace ergotune {
 /// A recorded space ready for scoring: every configuration's value and cost, the random baseline, the budget.
 class ScoredSpace {
  public:
-  /// `objective` is an objective's text; empty means what the recording was tuned for. Throws UserError when the
-  /// recording has no valid value for it, or the objective is a Pareto one.
+  /// `objective` is an objective's text; empty means what the recording was tuned for. Throws UserError when
+  /// the recording has no valid value for it, or the objective is a Pareto one.
   ScoredSpace(Recording recording, const std::string& objective = {});
   ScoredSpace(ScoredSpace&&) noexcept;
   ScoredSpace& operator=(ScoredSpace&&) noexcept;
@@ -56,8 +56,8 @@ struct ScoreOptions {
 struct SpaceScore {
   std::string space;
   double score = 0;
-  /// Expected unique evaluations until within 5 % and 1 % of the optimum: evaluations spent over all repeats by the
-  /// number of repeats that got there. Where none did, the evaluations spent: a lower bound.
+  /// Expected unique evaluations until within 5 % and 1 % of the optimum: evaluations spent over all repeats
+  /// by the number of repeats that got there. Where none did, the evaluations spent: a lower bound.
   double evaluations_to_5_percent = 0, evaluations_to_1_percent = 0;
   std::size_t successes_5_percent = 0, successes_1_percent = 0;
   /// Mean over the repeats of optimum / best after that many unique evaluations.
@@ -80,7 +80,8 @@ struct StrategyScore {
 
 /// Runs every strategy `repeats` times on every space, in parallel.
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategies,
-                                            const std::vector<ScoredSpace>& spaces, const ScoreOptions& options = {});
+                                            const std::vector<ScoredSpace>& spaces,
+                                            const ScoreOptions& options = {});
 
 /// Scores of a run that happened elsewhere (another tool's): per repeat its evaluations in order.
 struct ForeignEvaluation {

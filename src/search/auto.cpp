@@ -1,0 +1,86 @@
+// The default: the strategy that suits the space, the budget and the objective, and who takes over when its
+// model has grown too costly.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "search/builtin.hpp"
+
+namespace ergotune::search {
+namespace {
+
+struct Choice {
+  std::string strategy;
+  std::string reason;
+  /// Evaluations after which another strategy goes on; 0 for never.
+  std::uint64_t hand_over_at = 0;
+  std::string successor;
+};
+
+Choice choose(const StrategyContext& context) {
+  constexpr std::uint64_t kTrivial = 4, kModelLimit = 1200;
+  const std::uint64_t size = context.space->size();
+  if (size <= kTrivial) return {"brute_force", fmt::format("{} configurations need no search", size), 0, {}};
+  if (context.objectives > 1)
+    return {"bayesian_pareto", fmt::format("{} objectives", context.objectives), kModelLimit, "nsga2"};
+  std::string reason = fmt::format("a Gaussian process over {} of {} configurations",
+                                   size <= 20000 ? "all" : "a sample", size);
+  if (context.budget > 0) reason += fmt::format(", for about {} evaluations", context.budget);
+  if (!context.prior.empty())
+    reason += fmt::format(", starting from {} earlier outcomes", context.prior.size());
+  return {"bayesian", reason, kModelLimit, "genetic"};
+}
+
+class Auto : public Strategy {
+ public:
+  explicit Auto(const StrategyContext& context) : context_(context), choice_(choose(context)) {
+    context_.options.clear();
+    context_.known.clear();
+    strategy_ = make_strategy(choice_.strategy, context_);
+  }
+  std::string name() const override { return "auto"; }
+  std::string explanation() const override {
+    std::string text = fmt::format("{}: {}", choice_.strategy, choice_.reason);
+    if (handed_over_)
+      text += fmt::format("; {} since evaluation {}, a model of more would cost too much", choice_.successor,
+                          choice_.hand_over_at);
+    return text;
+  }
+
+  std::vector<ConfigurationIndex> ask(std::size_t count) override {
+    if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
+      if (outstanding_ > 0) return {};  // the successor must know everything that was asked
+      handed_over_ = true;
+      strategy_ = make_strategy(choice_.successor, context_);
+      for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
+      told_.clear();
+    }
+    auto asked = strategy_->ask(count);
+    outstanding_ += asked.size();
+    return asked;
+  }
+  void tell(ConfigurationIndex index, const Outcome& outcome) override {
+    if (outstanding_ > 0) --outstanding_;
+    strategy_->tell(index, outcome);
+    if (!handed_over_ && choice_.hand_over_at > 0) told_.emplace_back(index, outcome);
+  }
+
+ private:
+  StrategyContext context_;
+  Choice choice_;
+  std::unique_ptr<Strategy> strategy_;
+  std::vector<std::pair<ConfigurationIndex, Outcome>> told_;
+  std::size_t outstanding_ = 0;
+  bool handed_over_ = false;
+};
+
+}  // namespace
+
+void add_auto(StrategyList& list) {
+  auto description =
+      describe_strategy<Auto>("auto", "the best of these for the space, the budget and the objective");
+  description.multi_objective = true;
+  list.insert(list.begin(), std::move(description));
+}
+
+}  // namespace ergotune::search
