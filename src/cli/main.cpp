@@ -27,7 +27,9 @@ int main(int argc, char** argv) {
   cli::add_devices_command(app);
   cli::add_tune_command(app);
   cli::add_measure_command(app);
+  cli::add_score_command(app);
   cli::add_worker_command(app);
+  cli::add_report_command(app);
   cli::add_clocks_command(app);
   try {
     app.parse(argc, argv);
