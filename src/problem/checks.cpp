@@ -44,13 +44,8 @@ void check(const Expression& expression, const Names& names, const std::string& 
   }
 }
 
-void check_templates(const Template& text, const Names& names, const std::string& what,
-                     const SourcePlace& place) {
-  for (const std::string& name : text.names()) {
-    if (names.knows(name)) continue;
-    throw UserError(fmt::format("unknown name \"{}\" in {}{}", name, what, suggestion(name, names.list())),
-                    place);
-  }
+void check(const Template& text, const Names& names, const std::string& what) {
+  for (const Expression& expression : text.expressions()) check(expression, names, what);
 }
 
 Names constant_names(const Problem& problem) {
@@ -82,7 +77,7 @@ void add_execution(const Problem& problem, Names& names) {
   }
 }
 
-void check_kernel(const Kernel& kernel, const Names& constants, const Names& all, const std::string& file) {
+void check_kernel(const Kernel& kernel, const Names& constants, const Names& all) {
   for (const Argument& argument : kernel.arguments) {
     const std::string what = fmt::format("argument \"{}\"", argument.name);
     if (argument.kind == Argument::Kind::scalar) check(argument.value, all, "the value of " + what);
@@ -103,11 +98,10 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
     for (const Expression& expression : *list) check(expression, all, fmt::format("launch.{}", key));
   }
   check(kernel.launch.shared_memory_bytes, all, "launch.shared_memory_bytes");
-  const SourcePlace place{file, 0, 0};
-  check_templates(kernel.function, all, "the kernel's function", place);
+  check(kernel.function, all, "the kernel's function");
   for (const auto& [language, options] : kernel.options) {
     for (const Template& option : options) {
-      check_templates(option, all, fmt::format("the compiler option \"{}\"", option.text()), place);
+      check(option, all, fmt::format("the compiler option \"{}\"", option.text()));
     }
   }
 }
@@ -140,20 +134,19 @@ void check_distinct(const Problem& problem) {
 void check_plans(const Problem& problem, const Names& parameters) {
   std::vector<std::string> groups{"code", "clocks", "all"};
   groups.insert(groups.end(), parameters.list().begin(), parameters.list().end());
-  const SourcePlace place{problem.file.string(), 0, 0};
   for (const PlanSpec& plan : problem.plans) {
     for (const PlanStageSpec& stage : plan.stages) {
       for (const std::string& name : stage.free) {
         if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
         throw UserError(fmt::format("plan \"{}\" frees the unknown parameter \"{}\"{}", plan.name, name,
                                     suggestion(name, groups)),
-                        place);
+                        stage.place);
       }
       for (const auto& [name, value] : stage.fixed) {
         if (parameters.knows(name)) continue;
         throw UserError(fmt::format("plan \"{}\" fixes the unknown parameter \"{}\"{}", plan.name, name,
                                     suggestion(name, parameters.list())),
-                        place);
+                        stage.place);
       }
     }
   }
@@ -185,9 +178,9 @@ void check_names(const Problem& problem) {
           restriction.name.empty() ? fmt::format("restriction {}", i + 1)
                                    : fmt::format("restriction \"{}\"", restriction.name));
   }
-  check_kernel(problem.kernel, constants, names, problem.file.string());
+  check_kernel(problem.kernel, constants, names);
   if (problem.verification.reference) {
-    check_kernel(*problem.verification.reference, constants, names, problem.file.string());
+    check_kernel(*problem.verification.reference, constants, names);
   }
   check_metrics(problem, names);
   check_plans(problem, parameters);

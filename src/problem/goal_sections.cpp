@@ -46,6 +46,7 @@ std::optional<std::string> read_budget(const Table& table) {
 PlanStageSpec read_stage(const Table& table) {
   table.allow({"name", "free", "fixed", "objective", "strategy", "budget"});
   PlanStageSpec stage;
+  stage.place = table.place();
   stage.name = table.optional_text("name").value_or("");
   table.require("free", "the parameters this stage may change: names, or \"code\", \"clocks\", \"all\"");
   stage.free = table.optional_texts("free");

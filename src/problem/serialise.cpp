@@ -307,7 +307,8 @@ Json write(const PlanStageSpec& stage) {
   Json fixed = Json::object();
   for (const auto& [name, value] : stage.fixed) fixed[name] = write(value);
   return Json{{"name", stage.name},           {"free", stage.free},         {"fixed", fixed},
-              {"objective", stage.objective}, {"strategy", stage.strategy}, {"budget", stage.budget}};
+              {"objective", stage.objective}, {"strategy", stage.strategy}, {"budget", stage.budget},
+              {"place", write(stage.place)}};
 }
 Json write(const PlanSpec& plan) { return Json{{"name", plan.name}, {"stages", write_list(plan.stages)}}; }
 PlanStageSpec read_stage(const Json& json) {
@@ -318,6 +319,7 @@ PlanStageSpec read_stage(const Json& json) {
   stage.objective = json.at("objective");
   stage.strategy = json.at("strategy");
   stage.budget = json.at("budget");
+  stage.place = read_place(json.at("place"));
   return stage;
 }
 PlanSpec read_plan(const Json& json) {
@@ -400,7 +402,8 @@ Problem read_problem(const Json& json) {
   problem.plans = read_list<PlanSpec>(json.at("plans"), read_plan);
   problem.defaults = read_tune(json.at("defaults"));
   if (const auto model = json.find("simulation"); model != json.end()) {
-    for (const auto& [name, expression] : model->items()) problem.simulation[name] = read_expression(expression);
+    for (const auto& [name, expression] : model->items())
+      problem.simulation[name] = read_expression(expression);
   }
   return problem;
 }

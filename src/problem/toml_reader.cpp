@@ -12,6 +12,12 @@ SourcePlace place_at(const std::string& file, const toml::source_region& region)
   return {file, static_cast<int>(region.begin.line), static_cast<int>(region.begin.column)};
 }
 
+// Keys that are easily written below a [table], which TOML then takes for the table's own.
+const std::vector<std::string>& whole_file_keys() {
+  static const std::vector<std::string> keys{"restrictions", "objective", "description"};
+  return keys;
+}
+
 }  // namespace
 
 std::string kind_of(const toml::node& node) {
@@ -50,6 +56,14 @@ std::vector<Entry> Table::entries() const {
 void Table::allow(const std::vector<std::string>& names) const {
   for (const Entry& entry : entries()) {
     if (std::find(names.begin(), names.end(), entry.key) != names.end()) continue;
+    const auto& whole = whole_file_keys();
+    if (title_ != kWholeFile && std::find(whole.begin(), whole.end(), entry.key) != whole.end()) {
+      throw UserError(
+          fmt::format(
+              "\"{}\" belongs to the whole file, and here it is in {}: move it above the first [table]",
+              entry.key, title_),
+          entry.place);
+    }
     throw UserError(
         fmt::format("unknown key \"{}\" in {}{}", entry.key, title_, suggestion(entry.key, names)),
         entry.place);

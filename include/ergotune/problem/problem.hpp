@@ -120,6 +120,7 @@ struct PlanStageSpec {
   std::string objective;                   ///< the problem's own when empty
   std::string strategy;
   std::string budget;
+  SourcePlace place;
 };
 struct PlanSpec {
   std::string name;

@@ -67,6 +67,14 @@ class Template {
   std::string render(const Scope& scope) const;
   const std::string& text() const { return text_; }
   std::vector<std::string> names() const;
+  /// What stands in its double braces, in order, each with its place.
+  std::vector<Expression> expressions() const {
+    std::vector<Expression> result;
+    for (const Part& part : parts_) {
+      if (part.is_expression) result.push_back(part.expression);
+    }
+    return result;
+  }
 
  private:
   struct Part {
