@@ -1,0 +1,134 @@
+// Plans: ways of tuning code and execution parameters together, as stages. Each stage frees some parameters
+// and fixes the others, has an objective and a strategy. From Going Green (Section V-A: race-to-idle, energy
+// at the highest clock, the two-stage plans, global energy), Frericks (Section 3.5: BlockToFreq, FreqToBlock)
+// and Going Green's model-steered tuning (V-D) and power capping (V-C). They can be compared on one problem,
+// live, replayed or simulated.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/model/power_model.hpp"
+#include "ergotune/problem/problem.hpp"
+#include "ergotune/tune/session.hpp"
+
+namespace ergotune {
+
+struct PlanStage {
+  enum class Kind {
+    tune,       ///< a search over the free parameters
+    fit_model,  ///< samples a few clocks of one code configuration and fits time, power and energy over the
+                ///< clock
+  };
+  Kind kind = Kind::tune;
+  std::string name;
+  /// Parameter names, or "code", "clocks" (core and memory clocks), "power", "all".
+  std::vector<std::string> free;
+  /// Values of parameters that are not free; "max", "min", "default", "model" (the model's best clock) for
+  /// numbers. Parameters in neither list keep the value that the stage before found, or their default.
+  std::map<std::string, Value> fixed;
+  /// Only clocks within the model's suggested range; the range grows where the best found lies at its end.
+  bool in_model_range = false;
+  /// Only code configurations whose objective in the stage before was within this share of its best; 0: all.
+  double keep_within = 0;
+  std::string objective = "energy";
+  /// Empty: everything where the stage is small enough, else PlanOptions::strategy.
+  std::string strategy;
+  std::string budget;
+};
+
+struct Plan {
+  std::string name;
+  std::string summary;
+  std::vector<PlanStage> stages;
+};
+
+/// The plans that come with ergotune.
+const std::vector<Plan>& shipped_plans();
+/// A plan of the problem file, else a shipped one. Throws UserError naming what there is.
+Plan find_plan(const std::string& name, const Problem& problem);
+/// "a,b,c" or "all" as plans.
+std::vector<Plan> find_plans(const std::string& names, const Problem& problem);
+
+struct PlanOptions {
+  /// For stages that name none. Empty: stages of up to `exhaustive` configurations are searched whole, larger
+  /// ones by "auto" with a budget of a twentieth of their size, at least 100.
+  std::string strategy;
+  std::map<std::string, Value> strategy_options;
+  /// For every stage that names none.
+  Budget budget;
+  std::uint64_t exhaustive = 50'000;
+  std::uint64_t seed = 1;
+  /// Clocks that a model is fitted to.
+  std::size_t model_clocks = 8;
+  /// Half-width of the model's range (Going Green: 10 %).
+  double model_share = 0.1;
+  /// Seen by restrictions of stages whose space is built anew, and by metrics.
+  Constants constants;
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const std::string& plan, const std::string& stage, const SessionProgress&)> progress;
+};
+
+/// A configuration of the whole space with its measurement.
+struct PlanPoint {
+  ConfigurationIndex index = 0;
+  Configuration configuration;
+  Measurement measurement;
+};
+
+struct StageResult {
+  std::string name, objective, strategy;
+  std::uint64_t space = 0;      ///< configurations it could choose from
+  std::uint64_t evaluated = 0;  ///< measured for it, without those that an earlier stage had measured
+  std::optional<PlanPoint> best;
+};
+
+struct PlanResult {
+  std::string plan, summary;
+  Provenance provenance = Provenance::measured;
+  /// Empty when the plan could not be followed to its end; `why_not` says why.
+  std::optional<PlanPoint> best;
+  std::string why_not;
+  std::vector<StageResult> stages;
+  /// Different configurations measured in all stages.
+  std::uint64_t evaluated = 0;
+  /// What the evaluations cost, s: as recorded (replay), as modelled (simulation), or as it took (live).
+  double seconds = 0;
+  std::optional<PowerModel> model;
+  std::optional<ClockRange> model_range;
+  /// Energy above the least possible, per cent; nullopt where that is not known.
+  std::optional<double> above_optimum_percent;
+};
+
+/// Energy (or another quantity) of a configuration of the space without evaluating it: known for recordings
+/// and simulations only.
+using TrueEnergy = std::function<std::optional<double>(ConfigurationIndex)>;
+
+PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
+                    const PlanOptions& options = {});
+
+struct PlanComparison {
+  std::string problem, device;
+  Provenance provenance = Provenance::measured;
+  std::uint64_t space = 0;
+  /// The least energy in the whole space; nullopt when nobody knows.
+  std::optional<double> optimum;
+  std::vector<PlanResult> plans;
+};
+
+/// Runs one plan after another; each starts from nothing. With `truth` the optimum over the space is found
+/// first, and each plan's choice is judged by its true energy.
+PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
+                             Evaluator& evaluator, const PlanOptions& options = {},
+                             const TrueEnergy& truth = {});
+
+/// The kind of a parameter: its own, or for recordings of other tools what its name says (nvml_gr_clock,
+/// nvml_pwr_limit, tegra_gr_clock ...).
+ParameterKind execution_kind(const Parameter& parameter);
+
+}  // namespace ergotune

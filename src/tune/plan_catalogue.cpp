@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "ergotune/tune/plan.hpp"
+
+namespace ergotune {
+namespace {
+
+PlanStage stage(std::string name, std::vector<std::string> free, std::map<std::string, Value> fixed,
+                std::string objective = "energy") {
+  PlanStage out;
+  out.name = std::move(name);
+  out.free = std::move(free);
+  out.fixed = std::move(fixed);
+  out.objective = std::move(objective);
+  return out;
+}
+
+PlanStage fit_stage() {
+  PlanStage out = stage("model", {}, {});
+  out.kind = PlanStage::Kind::fit_model;
+  return out;
+}
+
+std::vector<Plan> make_shipped() {
+  const std::map<std::string, Value> top = {{"clocks", "max"}, {"power", "max"}};
+  std::vector<Plan> plans;
+  plans.push_back({"race_to_idle",
+                   "the fastest configuration over everything (Going Green V-A; RaceToIdle of the thesis)",
+                   {stage("time", {"all"}, {}, "time")}});
+  plans.push_back({"energy_at_max_clock",
+                   "least energy at the highest clock (Going Green V-A)",
+                   {stage("energy", {"code"}, top)}});
+  plans.push_back({"race_to_idle_then_clocks",
+                   "fastest code at the highest clock, then its best clock (Going Green V-A)",
+                   {stage("time", {"code"}, top, "time"), stage("clocks", {"clocks", "power"}, {})}});
+  plans.push_back({"energy_then_clocks",
+                   "least energy at the default clock, then its best clock (Going Green V-A)",
+                   {stage("energy", {"code"}, {{"clocks", "default"}, {"power", "default"}}),
+                    stage("clocks", {"clocks", "power"}, {})}});
+  plans.push_back({"global_energy",
+                   "least energy over everything (Going Green V-A; GlobalEnergy of the thesis)",
+                   {stage("energy", {"all"}, {})}});
+  plans.push_back({"block_to_freq",
+                   "code for energy at the highest clock, then the clock (BlockToFreq of the thesis)",
+                   {stage("code", {"code"}, top), stage("clocks", {"clocks", "power"}, {})}});
+  plans.push_back(
+      {"freq_to_block",
+       "the clock for energy with the default code, then the code (FreqToBlock of the thesis)",
+       {stage("clocks", {"clocks", "power"}, {{"code", "default"}}), stage("code", {"code"}, {})}});
+
+  // The ridge and the optimal clock hold for a device and a load, not for every configuration: the model's
+  // clock is where the code is chosen, and only its +-10 % is then searched, with the code configurations
+  // that still matter.
+  PlanStage at_model = stage("code", {"code"}, {{"clocks", "model"}, {"power", "default"}});
+  PlanStage around = stage("around", {"all"}, {});
+  around.in_model_range = true;
+  around.keep_within = 0.05;
+  plans.push_back(
+      {"model_steered",
+       "fit energy over the clock at a few clocks, then search only around its optimum (Going Green V-D)",
+       {fit_stage(), at_model, around}});
+  plans.push_back({"power_capping",
+                   "code for energy at the default limit, then the power limit (Going Green V-C)",
+                   {stage("energy", {"code"}, {{"clocks", "max"}, {"power", "default"}}),
+                    stage("limit", {"power"}, {})}});
+  return plans;
+}
+
+Plan from_spec(const PlanSpec& spec) {
+  Plan plan{spec.name, "from the problem file", {}};
+  for (const PlanStageSpec& s : spec.stages) {
+    PlanStage out = stage(s.name.empty() ? fmt::format("stage {}", plan.stages.size() + 1) : s.name, s.free,
+                          s.fixed, s.objective);
+    out.strategy = s.strategy;
+    out.budget = s.budget;
+    plan.stages.push_back(std::move(out));
+  }
+  return plan;
+}
+
+bool holds_any(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+}  // namespace
+
+const std::vector<Plan>& shipped_plans() {
+  static const std::vector<Plan> plans = make_shipped();
+  return plans;
+}
+
+Plan find_plan(const std::string& name, const Problem& problem) {
+  std::vector<std::string> names;
+  for (const PlanSpec& spec : problem.plans) {
+    if (spec.name == name) return from_spec(spec);
+    names.push_back(spec.name);
+  }
+  for (const Plan& plan : shipped_plans()) {
+    if (plan.name == name) return plan;
+    names.push_back(plan.name);
+  }
+  throw UserError(fmt::format("there is no plan \"{}\"{}", name, suggestion(name, names)));
+}
+
+std::vector<Plan> find_plans(const std::string& names, const Problem& problem) {
+  std::vector<Plan> plans;
+  if (names == "all") {
+    plans = shipped_plans();
+    for (const PlanSpec& spec : problem.plans) plans.push_back(from_spec(spec));
+    return plans;
+  }
+  std::string name;
+  const auto take = [&] {
+    if (!name.empty()) plans.push_back(find_plan(name, problem));
+    name.clear();
+  };
+  for (const char c : names) {
+    if (c == ',') {
+      take();
+    } else if (c != ' ') {
+      name += c;
+    }
+  }
+  take();
+  if (plans.empty()) throw UserError("--plan needs the name of a plan, several with commas, or \"all\"");
+  return plans;
+}
+
+ParameterKind execution_kind(const Parameter& parameter) {
+  if (parameter.kind != ParameterKind::code) return parameter.kind;
+  const bool numbers =
+      !parameter.values.empty() && std::all_of(parameter.values.begin(), parameter.values.end(),
+                                               [](const Value& v) { return v.is_number(); });
+  if (!numbers) return ParameterKind::code;
+  std::string name = parameter.name;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (holds_any(name, {"pwr_limit", "power_limit", "power_cap", "powerlimit"}))
+    return ParameterKind::power_limit_w;
+  if (holds_any(name, {"mem_clock", "memory_clock", "mem_freq", "memory_freq", "mclk"})) {
+    return ParameterKind::memory_clock_mhz;
+  }
+  if (holds_any(name, {"gr_clock", "core_clock", "sm_clock", "gpu_clock", "graphics_clock", "core_freq",
+                       "gr_freq", "gpu_freq", "sclk"}) ||
+      name == "clock" || name == "clock_mhz" || name == "frequency" || name == "freq") {
+    return ParameterKind::core_clock_mhz;
+  }
+  return ParameterKind::code;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,245 @@
+#include "ergotune/tune/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ergotune/evaluate/simulated.hpp"
+
+namespace ergotune {
+namespace {
+
+Parameter parameter(const std::string& name, const std::vector<Value>& values,
+                    ParameterKind kind = ParameterKind::code) {
+  Parameter p;
+  p.name = name;
+  p.values = values;
+  p.kind = kind;
+  return p;
+}
+
+/// A simulated tiled matrix product on a profile, with these core clocks.
+struct Bench {
+  Bench(const std::string& profile_name, std::vector<double> clocks, double noise = 0.0)
+      : profile(load_device_profile(profile_name)), space(make_space(clocks)) {
+    SimulationOptions options;
+    options.time_noise = 0.3 * noise;
+    options.power_noise = noise;
+    device = std::make_unique<SimulatedDevice>(profile, problem, space.parameters(), options);
+    evaluator = make_simulated(profile, problem, space, options);
+  }
+  SearchSpace make_space(const std::vector<double>& clocks) {
+    problem.name = "gemm";
+    problem.parameters = {parameter("block_size_x", {16, 32, 64, 128}),
+                          parameter("block_size_y", {1, 2, 4, 8, 16}), parameter("tile", {1, 2, 4, 8}),
+                          parameter("vector", {1, 2, 4})};
+    std::vector<Value> values;
+    for (const double f : clocks) values.push_back(Value(f));
+    problem.parameters.push_back(parameter("core_clock_mhz", values, ParameterKind::core_clock_mhz));
+    Restriction threads;
+    threads.expression = Expression::parse("block_size_x * block_size_y >= 32");
+    problem.restrictions.push_back(threads);
+    problem.simulation["flops"] = Expression::parse("2 * 4096**3");
+    problem.simulation["bytes"] =
+        Expression::parse("4 * 2 * 4096**3 / (16 * tile * min(block_size_x, 64) / 16)");
+    problem.simulation["registers"] = Expression::parse("24 + 6 * tile * vector");
+    return problem.build_space(profile.properties);
+  }
+  TrueEnergy truth() const {
+    return [this](ConfigurationIndex index) {
+      return device->truth(space.configuration(index)).value("energy");
+    };
+  }
+  double clock_of(const PlanResult& result) const { return result.best->configuration.back().as_real(); }
+  std::map<std::string, PlanResult> run(const std::string& names, const PlanOptions& options = {}) {
+    const PlanComparison all =
+        compare_plans(find_plans(names, problem), problem, space, *evaluator, options, truth());
+    std::map<std::string, PlanResult> out;
+    for (const PlanResult& result : all.plans) out[result.plan] = result;
+    return out;
+  }
+
+  DeviceProfile profile;
+  Problem problem;
+  SearchSpace space;
+  std::unique_ptr<SimulatedDevice> device;
+  std::unique_ptr<Evaluator> evaluator;
+};
+
+std::vector<double> grid(double low, double high, double step) {
+  std::vector<double> out;
+  for (double f = low; f <= high + 1e-6; f += step) out.push_back(f);
+  return out;
+}
+
+struct Case {
+  const char* name;
+  const char* profile;
+  std::vector<double> clocks;
+  enum class Optimum { inside, lowest, highest } optimum;
+};
+
+class PlansFindTheOptimum : public testing::TestWithParam<Case> {};
+
+TEST_P(PlansFindTheOptimum, WhereverItLies) {
+  const Case& c = GetParam();
+  Bench bench(c.profile, c.clocks);
+  auto results = bench.run(
+      "global_energy,model_steered,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block");
+  const PlanResult& global = results.at("global_energy");
+  ASSERT_TRUE(global.best);
+  EXPECT_NEAR(*global.above_optimum_percent, 0, 1e-9);
+  EXPECT_EQ(global.evaluated, bench.space.size());
+  const double best_clock = bench.clock_of(global);
+  switch (c.optimum) {
+    case Case::Optimum::inside:
+      EXPECT_GT(best_clock, c.clocks.front());
+      EXPECT_LT(best_clock, c.clocks.back());
+      break;
+    case Case::Optimum::lowest:
+      EXPECT_EQ(best_clock, c.clocks.front());
+      break;
+    case Case::Optimum::highest:
+      EXPECT_EQ(best_clock, c.clocks.back());
+      break;
+  }
+  for (const char* name : {"model_steered", "energy_then_clocks", "race_to_idle_then_clocks", "block_to_freq",
+                           "freq_to_block"}) {
+    const PlanResult& result = results.at(name);
+    ASSERT_TRUE(result.best) << name << ": " << result.why_not;
+    EXPECT_LE(*result.above_optimum_percent, 5.0) << name;
+    EXPECT_LT(result.evaluated, bench.space.size() / 3) << name;
+  }
+  EXPECT_LE(*results.at("model_steered").above_optimum_percent, 2.0);
+  EXPECT_EQ(results.at("energy_then_clocks").evaluated,
+            bench.space.size() / c.clocks.size() + c.clocks.size() - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , PlansFindTheOptimum,
+    testing::Values(Case{"A100", "a100", grid(210, 1410, 75), Case::Optimum::inside},
+                    Case{"A4000", "rtx_a4000", grid(210, 1560, 75), Case::Optimum::inside},
+                    Case{"A100AboveItsRidge", "a100", grid(1110, 1410, 30), Case::Optimum::lowest},
+                    Case{"A100BelowItsRidge", "a100", grid(210, 930, 60), Case::Optimum::highest},
+                    Case{"H100", "h100", grid(345, 1980, 109), Case::Optimum::inside},
+                    Case{"XavierNX",
+                         "jetson_xavier_nx",
+                         {114.75, 204, 306, 408, 510, 599.25, 701.25, 752.25, 803.25, 854.25, 905.25, 956.25,
+                          1007.25, 1058.25, 1109.25},
+                         Case::Optimum::inside},
+                    Case{"FewClocks", "v100", grid(135, 1380, 207.5), Case::Optimum::inside}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Plans, NoisyMeasurementsStillLeadNearTheOptimum) {
+  Bench bench("a100", grid(210, 1410, 75), 0.02);
+  for (const auto& [name, result] : bench.run("model_steered,energy_then_clocks,race_to_idle_then_clocks")) {
+    ASSERT_TRUE(result.best) << name;
+    EXPECT_LE(*result.above_optimum_percent, 6.0) << name;
+  }
+}
+
+TEST(Plans, RaceToIdleIsFastButNeverTheLeastEnergy) {
+  for (const char* profile : {"a100", "rtx_a4000", "rtx_a6000", "v100", "titan_rtx"}) {
+    Bench bench(profile, spaced_clocks(core_clocks(load_device_profile(profile)), 7));
+    auto results = bench.run("race_to_idle,energy_at_max_clock,global_energy");
+    const auto value = [&](const char* plan, const char* name) {
+      return *results.at(plan).best->measurement.value(name);
+    };
+    EXPECT_GT(*results.at("race_to_idle").above_optimum_percent, 0.5) << profile;
+    EXPECT_LE(value("race_to_idle", "time"), value("global_energy", "time")) << profile;
+    EXPECT_GE(value("energy_at_max_clock", "energy"), value("global_energy", "energy")) << profile;
+  }
+}
+
+TEST(Plans, ModelSteeredSearchesOnlyAroundTheModelsClock) {
+  Bench bench("rtx_a4000", grid(210, 1560, 75));
+  auto results = bench.run("model_steered");
+  const PlanResult& result = results.at("model_steered");
+  ASSERT_TRUE(result.model && result.model_range);
+  EXPECT_TRUE(result.model->found);
+  EXPECT_GE(result.model_range->removed_share, 0.7);
+  ASSERT_EQ(result.stages.size(), 3u);
+  EXPECT_GE(bench.clock_of(result), result.model_range->low_mhz - 100);
+  EXPECT_LE(bench.clock_of(result), result.model_range->high_mhz + 100);
+  EXPECT_LT(result.evaluated, bench.space.size() / 5);
+}
+
+TEST(Plans, PowerCappingVariesTheLimit) {
+  Bench bench("rtx_a4000", {2100});
+  bench.problem.parameters.push_back(
+      parameter("power_limit_w", {100, 110, 120, 130, 140}, ParameterKind::power_limit_w));
+  const SearchSpace space = bench.problem.build_space(bench.profile.properties);
+  const auto evaluator = make_simulated(bench.profile, bench.problem, space);
+  const PlanResult result =
+      run_plan(find_plan("power_capping", bench.problem), bench.problem, space, *evaluator);
+  ASSERT_TRUE(result.best) << result.why_not;
+  EXPECT_LT(result.best->configuration.back().as_real(), 140);
+  // Plans about clocks vary the limit where that is all there is.
+  const PlanResult two =
+      run_plan(find_plan("energy_then_clocks", bench.problem), bench.problem, space, *evaluator);
+  ASSERT_TRUE(two.best) << two.why_not;
+  EXPECT_LT(two.best->configuration.back().as_real(), 140);
+  const PlanResult steered =
+      run_plan(find_plan("model_steered", bench.problem), bench.problem, space, *evaluator);
+  EXPECT_TRUE(steered.best) << steered.why_not;
+}
+
+TEST(Plans, APlanThatCannotBeFollowedSaysWhy) {
+  Bench bench("a100", {1410});
+  bench.problem.parameters.pop_back();
+  const SearchSpace space = bench.problem.build_space(bench.profile.properties);
+  const auto evaluator = make_simulated(bench.profile, bench.problem, space);
+  const PlanResult result =
+      run_plan(find_plan("block_to_freq", bench.problem), bench.problem, space, *evaluator);
+  EXPECT_FALSE(result.best);
+  EXPECT_THAT(result.why_not, testing::HasSubstr("clocks"));
+}
+
+TEST(Plans, AUsersPlanMayNameParametersValuesStrategiesAndBudgets) {
+  Bench bench("a100", grid(210, 1410, 75));
+  PlanStageSpec first;
+  first.free = {"tile", "vector"};
+  first.fixed = {{"clocks", Value("min")}, {"block_size_x", Value(64)}, {"block_size_y", Value(4)}};
+  first.objective = "energy";
+  PlanStageSpec second;
+  second.free = {"block_size_x", "block_size_y", "core_clock_mhz"};
+  second.objective = "energy subject to time <= 1.2 * best(time)";
+  second.strategy = "random";
+  second.budget = "40";
+  bench.problem.plans.push_back({"mine", {first, second}});
+  const PlanResult result =
+      run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator);
+  ASSERT_TRUE(result.best) << result.why_not;
+  ASSERT_EQ(result.stages.size(), 2u);
+  EXPECT_EQ(result.stages[0].evaluated, 12u);
+  EXPECT_EQ(result.stages[0].best->configuration[0].as_integer(), 64);
+  EXPECT_EQ(result.stages[0].best->configuration.back().as_real(), 210);
+  EXPECT_LE(result.stages[1].evaluated, 40u);
+  EXPECT_EQ(result.best->configuration[2], result.stages[0].best->configuration[2]);
+}
+
+TEST(Plans, UnknownNamesAreTheUsersMistake) {
+  Bench bench("a100", {1410});
+  EXPECT_THROW(find_plan("model_stered", bench.problem), UserError);
+  PlanStageSpec stage;
+  stage.free = {"tyle"};
+  bench.problem.plans.push_back({"mine", {stage}});
+  EXPECT_THROW(run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator),
+               UserError);
+  EXPECT_EQ(find_plans("all", bench.problem).size(), shipped_plans().size() + 1);
+  EXPECT_THROW(find_plans("", bench.problem), UserError);
+}
+
+TEST(Plans, ParametersOfOtherToolsAreKnownByName) {
+  EXPECT_EQ(execution_kind(parameter("nvml_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
+  EXPECT_EQ(execution_kind(parameter("tegra_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
+  EXPECT_EQ(execution_kind(parameter("nvml_mem_clock", {1215})), ParameterKind::memory_clock_mhz);
+  EXPECT_EQ(execution_kind(parameter("nvml_pwr_limit", {250, 150})), ParameterKind::power_limit_w);
+  EXPECT_EQ(execution_kind(parameter("block_size_x", {32})), ParameterKind::code);
+  EXPECT_EQ(execution_kind(parameter("clock_source", {"a", "b"})), ParameterKind::code);
+}
+
+}  // namespace
+}  // namespace ergotune
