@@ -1,0 +1,99 @@
+// Every example, for real: on OpenCL and the host its configurations run and are verified; for CUDA they
+// compile.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "device/nvrtc_api.hpp"
+#include "ergotune/base/random.hpp"
+#include "ergotune/measure/runner.hpp"
+#include "ergotune/problem/load.hpp"
+#include "measure/configure.hpp"
+
+using namespace ergotune;
+
+namespace {
+
+const std::filesystem::path kExamples = std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples";
+
+Problem load(const std::string& file) { return load_problem(kExamples / file); }
+
+/// Random configurations and, where it is valid, the default.
+std::vector<Configuration> some_configurations(const Problem& problem, const Constants& constants,
+                                               std::size_t count) {
+  const SearchSpace space = problem.build_space(constants);
+  EXPECT_GT(space.size(), count) << space.why_empty();
+  Random random(20261120);
+  std::vector<Configuration> chosen;
+  for (const auto index : space.sample_distinct(count, random)) chosen.push_back(space.configuration(index));
+  return chosen;
+}
+
+std::string words(const Problem& problem, const Configuration& configuration) {
+  return describe(problem.parameters, configuration);
+}
+
+class RunningExample : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
+  const auto [file, backend] = GetParam();
+  const Problem problem = load(file);
+  std::unique_ptr<Device> device;
+  for (const auto& info : list_devices())
+    if (info.backend == backend) device = open_device(info.id);
+  if (!device) GTEST_SKIP() << "no device of kind " << backend;
+  Constants constants = problem.constants_for(device->info().name, device->info().properties);
+  MeasureOptions options = MeasureOptions::from(problem.defaults);
+  options.min_repeats = 1;
+  options.max_repeats = 1;
+  options.warm_up = 0;
+  Runner runner(*device, problem, options);
+  const auto compiler = device->make_compiler();
+  for (const auto& configuration : some_configurations(problem, constants, 6)) {
+    const auto binary = compiler->compile(runner.compile_job(configuration));
+    const Measurement measurement = runner.run(configuration, binary);
+    EXPECT_TRUE(usable(measurement.status)) << words(problem, configuration) << ": "
+                                            << to_string(measurement.status) << " " << measurement.message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, RunningExample,
+                         testing::Values(std::pair{"gemm/gemm.toml", "opencl"},
+                                         std::pair{"rgb2gray/rgb2gray.toml", "opencl"},
+                                         std::pair{"raycasting/raycasting.toml", "opencl"},
+                                         std::pair{"vector_add/vector_add.toml", "opencl"},
+                                         std::pair{"vector_add/vector_add_c.toml", "host"},
+                                         std::pair{"vector_add/vector_add_fortran.toml", "host"}));
+
+class CudaExample : public testing::TestWithParam<const char*> {};
+
+TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  const Problem problem = load(GetParam());
+  DeviceInfo h100;
+  h100.backend = "cuda";
+  h100.name = "NVIDIA H100 80GB HBM3";
+  h100.properties = {{"device.name", h100.name},
+                     {"device.max_threads_per_block", 1024},
+                     {"device.shared_memory_per_block", 49152},
+                     {"device.multiprocessors", 132}};
+  const Constants constants = problem.constants_for(h100.name, h100.properties);
+  const auto compiler = open_compiler("cuda:sm_90");
+  const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
+    EXPECT_NO_THROW({
+      const auto binary =
+          compiler->compile(make_compile_job(problem, kernel, h100, constants, configuration));
+      EXPECT_FALSE(binary.bytes.empty());
+    }) << words(problem, configuration);
+  };
+  const auto configurations = some_configurations(problem, constants, 12);
+  for (const auto& configuration : configurations) compile(problem.kernel, configuration);
+  if (problem.verification.kind == Verification::Kind::kernel)
+    compile(*problem.verification.reference, configurations[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
+                         testing::Values("gemm/gemm.toml", "rgb2gray/rgb2gray.toml",
+                                         "raycasting/raycasting.toml", "vector_add/vector_add.toml"));
+
+}  // namespace
