@@ -25,11 +25,13 @@ enum Verdict : std::int64_t { kFails = 0, kHolds = 1, kCannotTell = 2 };
 
 class Builder {
  public:
-  Builder(BuiltSpace& space, const std::vector<Restriction>& restrictions, const SpaceOptions& options)
+  Builder(BuiltSpace& space, const std::vector<Restriction>& restrictions, const SpaceOptions& options,
+          Unevaluable unevaluable)
       : space_(space),
         parameters_(space.parameters),
         restrictions_(restrictions),
         options_(options),
+        unevaluable_(unevaluable),
         program_(parameters_) {}
 
   void build() {
@@ -225,6 +227,9 @@ class Builder {
     try {
       if (restriction.function) throw program::Untyped{};
       parts = program::compile_condition(program_, restriction.expression.root(), names());
+      // what fails for every value is left to the evaluator, which says how
+      for (const auto& part : parts)
+        if (part.error != kNone && program_.is_true(part.error)) throw program::Untyped{};
     } catch (const program::Untyped&) {
       parts = {opaque(restriction, inputs)};
     }
@@ -273,7 +278,7 @@ class Builder {
     if (part.error != kNone && !program_.is_false(part.error)) {
       // A configuration that another restriction excludes need not be evaluated; one that none excludes must
       // be.
-      failures_.push_back(part.error);
+      if (unevaluable_ == Unevaluable::is_an_error) failures_.push_back(part.error);
       condition = program_.logical_or(part.error, condition);
     }
     if (program_.is_false(condition)) impossible_ = true;
@@ -332,6 +337,10 @@ class Builder {
       variables_of(condition, used);
       for (const auto p : used) leader[find(p)] = find(used[0]);
       first_of.push_back(used[0]);
+    }
+    for (const auto failure : failures_) {  // its condition may have been folded away
+      variables_of(failure, used);
+      for (const auto p : used) leader[find(p)] = find(used[0]);
     }
     for (std::uint32_t p = 0; p < parameters_.size(); ++p)
       for (const auto id :
@@ -427,6 +436,7 @@ class Builder {
   std::vector<Parameter>& parameters_;
   const std::vector<Restriction>& restrictions_;
   const SpaceOptions& options_;
+  Unevaluable unevaluable_;
   program::Program program_;
   program::NameTable names_;
   std::map<std::string, std::uint32_t, std::less<>> index_;
@@ -443,10 +453,10 @@ class Builder {
 }  // namespace
 
 BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<Restriction>& restrictions,
-                          const SpaceOptions& options) {
+                          const SpaceOptions& options, Unevaluable unevaluable) {
   BuiltSpace space;
   space.parameters = std::move(parameters);
-  Builder(space, restrictions, options).build();
+  Builder(space, restrictions, options, unevaluable).build();
   return space;
 }
 

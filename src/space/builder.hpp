@@ -22,8 +22,12 @@ struct BuiltSpace {
   double approximate_size = 1;
 };
 
+/// What becomes of a configuration for which a restriction cannot be evaluated (division by zero) and that no other
+/// restriction excludes: a UserError, or it stays (when some restrictions are left out on purpose).
+enum class Unevaluable { is_an_error, stays };
+
 BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<Restriction>& restrictions,
-                          const SpaceOptions& options);
+                          const SpaceOptions& options, Unevaluable unevaluable = Unevaluable::is_an_error);
 
 /// A component's parameters (their positions, ascending) and layers.
 using ComponentLayers = std::pair<std::vector<std::uint32_t>, Layers>;

@@ -11,7 +11,7 @@ namespace {
 
 double count_with(const std::vector<Parameter>& parameters, const std::vector<Restriction>& restrictions,
                   const SpaceOptions& options) {
-  return build_diagrams(parameters, restrictions, options).approximate_size;
+  return build_diagrams(parameters, restrictions, options, Unevaluable::stays).approximate_size;
 }
 
 }  // namespace
