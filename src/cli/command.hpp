@@ -14,6 +14,7 @@ void add_clocks_command(CLI::App& app);
 void add_space_command(CLI::App& app);
 void add_tune_command(CLI::App& app);
 void add_measure_command(CLI::App& app);
+void add_score_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_worker_command(CLI::App& app);

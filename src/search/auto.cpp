@@ -2,7 +2,7 @@
 // model has grown too costly.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "search/builtin.hpp"
 
@@ -49,18 +49,18 @@ class Auto : public Strategy {
 
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
     if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
-      if (outstanding_ > 0) return {};  // the successor must know everything that was asked
+      if (!outstanding_.empty()) return {};  // the successor must know everything that was asked
       handed_over_ = true;
       strategy_ = make_strategy(choice_.successor, context_);
       for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
       told_.clear();
     }
     auto asked = strategy_->ask(count);
-    outstanding_ += asked.size();
+    outstanding_.insert(asked.begin(), asked.end());
     return asked;
   }
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
-    if (outstanding_ > 0) --outstanding_;
+    outstanding_.erase(index);
     strategy_->tell(index, outcome);
     if (!handed_over_ && choice_.hand_over_at > 0) told_.emplace_back(index, outcome);
   }
@@ -70,7 +70,7 @@ class Auto : public Strategy {
   Choice choice_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<std::pair<ConfigurationIndex, Outcome>> told_;
-  std::size_t outstanding_ = 0;
+  std::unordered_set<ConfigurationIndex> outstanding_;
   bool handed_over_ = false;
 };
 

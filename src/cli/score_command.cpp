@@ -1,0 +1,224 @@
+// ergotune score: strategies on recorded spaces.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "cli/command.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/search/score.hpp"
+#include "ergotune/search/tune_strategy.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+struct ScoreArguments {
+  std::vector<std::string> data;
+  std::string strategies = "auto,random";
+  int repeats = 20;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  std::string objective, plot, tune;
+  std::vector<std::string> options;
+  std::uint64_t trials = 40;
+  bool json = false;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+/// Files as given; of a folder every recording in it (problem and T4 copies of the same results are left
+/// out).
+std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : data) {
+    const std::filesystem::path path(name);
+    if (!std::filesystem::is_directory(path)) {
+      if (!std::filesystem::exists(path)) throw UserError(fmt::format("{}: no such file or folder", name));
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      const std::string file = entry.path().filename().string();
+      const bool is_recording = file.ends_with(".json") || file.ends_with(".json.gz");
+      const bool is_other = file.find(".T1.") != std::string::npos || file.find(".T4.") != std::string::npos;
+      if (entry.is_regular_file() && is_recording && !is_other) found.push_back(entry.path());
+    }
+    if (found.empty())
+      throw UserError(fmt::format("{}: no recordings (*.json, *.json.gz) in this folder", name));
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+std::vector<ScoredSpace> load_spaces(const ScoreArguments& arguments) {
+  std::vector<ScoredSpace> spaces;
+  for (const auto& file : files_of(arguments.data)) {
+    Recording recording = load_recording(file);
+    for (const auto& warning : recording.warnings) fmt::print(stderr, "{}: {}\n", file.string(), warning);
+    spaces.emplace_back(std::move(recording), arguments.objective);
+    const ScoredSpace& space = spaces.back();
+    fmt::print(stderr, "{}: {} configurations, {} failed, budget {:.0f} s of replayed time\n", space.name(),
+               space.space().size(), space.failed(), space.budget_seconds());
+  }
+  return spaces;
+}
+
+nlohmann::ordered_json to_json(const SpaceScore& score) {
+  nlohmann::ordered_json relative;
+  for (const auto& [evaluations, value] : score.relative_at) relative[std::to_string(evaluations)] = value;
+  return {{"score", score.score},
+          {"evaluations_to_5_percent", score.evaluations_to_5_percent},
+          {"evaluations_to_1_percent", score.evaluations_to_1_percent},
+          {"successes_5_percent", score.successes_5_percent},
+          {"successes_1_percent", score.successes_1_percent},
+          {"relative_at", relative},
+          {"evaluations", score.evaluations},
+          {"strategy_seconds_per_evaluation", score.own_seconds}};
+}
+
+nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores, const ScoreArguments& arguments) {
+  nlohmann::ordered_json document, strategies = nlohmann::ordered_json::object();
+  for (const StrategyScore& score : scores) {
+    nlohmann::ordered_json spaces = nlohmann::ordered_json::object();
+    for (const SpaceScore& space : score.spaces) spaces[space.space] = to_json(space);
+    strategies[score.strategy] = {{"mean", score.mean},
+                                  {"evaluations_to_5_percent", score.evaluations_to_5_percent},
+                                  {"evaluations_to_1_percent", score.evaluations_to_1_percent},
+                                  {"spaces", spaces}};
+  }
+  document["provenance"] = "replayed";
+  document["repeats"] = arguments.repeats;
+  document["seed"] = arguments.seed;
+  document["strategies"] = strategies;
+  return document;
+}
+
+void print_table(const std::vector<StrategyScore>& scores) {
+  if (scores.empty()) return;
+  fmt::print("Replayed, nothing measured. 0 is random search, 1 the optimum at once.\n\n");
+  fmt::print("{:<28} {:>6} {:>8} {:>8}", "strategy", "mean", "to 5 %", "to 1 %");
+  for (const SpaceScore& space : scores.front().spaces) fmt::print(" {:>20}", space.space.substr(0, 20));
+  fmt::print("\n");
+  for (const StrategyScore& score : scores) {
+    fmt::print("{:<28} {:>6.3f} {:>8.0f} {:>8.0f}", score.strategy, score.mean,
+               score.evaluations_to_5_percent, score.evaluations_to_1_percent);
+    for (const SpaceScore& space : score.spaces)
+      fmt::print(" {:>20}", fmt::format("{:.2f} ({:.0f})", space.score, space.evaluations_to_1_percent));
+    fmt::print("\n");
+  }
+  fmt::print(
+      "\nto 5 %, to 1 %: expected evaluations to within 5 % and 1 % of the optimum, geometric mean; per "
+      "space the score "
+      "and, in brackets, evaluations to 1 %\n");
+}
+
+void report_tuning(const StrategyTuning& tuning, const ScoreArguments& arguments) {
+  if (arguments.json) {
+    nlohmann::ordered_json best = nlohmann::ordered_json::object(), trials = nlohmann::ordered_json::array();
+    for (const auto& [name, value] : tuning.best) best[name] = value.to_string();
+    for (const auto& trial : tuning.trials) {
+      nlohmann::ordered_json options = nlohmann::ordered_json::object();
+      for (const auto& [name, value] : trial.options) options[name] = value.to_string();
+      trials.push_back({{"options", options}, {"mean", trial.score}});
+    }
+    print_json({{"provenance", "replayed"},
+                {"strategy", tuning.strategy},
+                {"best", best},
+                {"mean", tuning.best_score},
+                {"default_mean", tuning.default_score},
+                {"trials", trials}});
+    return;
+  }
+  fmt::print("{}: mean score {:.3f} with its defaults, {:.3f} with\n", tuning.strategy, tuning.default_score,
+             tuning.best_score);
+  for (const auto& [name, value] : tuning.best) fmt::print("  {} = {}\n", name, value.to_literal());
+  fmt::print("({} settings tried; replayed, nothing measured)\n", tuning.trials.size());
+}
+
+void run_score(const ScoreArguments& arguments) {
+  const std::vector<ScoredSpace> spaces = load_spaces(arguments);
+  ScoreOptions options;
+  options.repeats = arguments.repeats;
+  options.seed = arguments.seed;
+  options.threads = arguments.threads;
+  for (const std::string& text : arguments.options) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos)
+      throw UserError(fmt::format("--strategy-option takes NAME=VALUE, not \"{}\"", text));
+    options.strategy_options[text.substr(0, equals)] = strategy_option_value(text.substr(equals + 1));
+  }
+  if (!arguments.tune.empty()) {
+    report_tuning(tune_strategy(arguments.tune, spaces, options, arguments.trials), arguments);
+    return;
+  }
+  std::vector<std::string> names = split(arguments.strategies);
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const auto& description : strategies())
+      if (!description.multi_objective || description.name == "auto") names.push_back(description.name);
+  }
+  options.progress = [last = std::size_t{0}](std::size_t done, std::size_t total) mutable {
+    const std::size_t tenth = 10 * done / std::max<std::size_t>(1, total);
+    if (tenth == last) return;
+    last = tenth;
+    fmt::print(stderr, "{} of {} runs\n", done, total);
+  };
+  const auto scores = score_strategies(names, spaces, options);
+  if (!arguments.plot.empty()) {
+    std::ofstream file(arguments.plot);
+    file << score_page(scores, spaces);
+    if (!file) throw UserError(fmt::format("{}: cannot be written", arguments.plot));
+    fmt::print(stderr, "wrote {}\n", arguments.plot);
+  }
+  if (arguments.json)
+    print_json(to_json(scores, arguments));
+  else
+    print_table(scores);
+}
+
+}  // namespace
+
+void add_score_command(CLI::App& app) {
+  auto arguments = std::make_shared<ScoreArguments>();
+  CLI::App* verb =
+      app.add_subcommand("score", "Score search strategies on recorded spaces (replayed, no hardware)");
+  verb->add_option("--data", arguments->data,
+                   "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores")
+      ->required();
+  verb->add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"")
+      ->capture_default_str();
+  verb->add_option("--repeats", arguments->repeats, "Runs per strategy and space")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--seed", arguments->seed, "Seed of the first run; the next have the seeds after it")
+      ->capture_default_str();
+  verb->add_option("--threads", arguments->threads, "Runs at a time; 0 for one per core")
+      ->capture_default_str();
+  verb->add_option("--objective", arguments->objective,
+                   "What to score on; what was recorded as the objective if absent");
+  verb->add_option("--strategy-option", arguments->options, "NAME=VALUE for every strategy scored")
+      ->take_all();
+  verb->add_option("--plot", arguments->plot, "Write convergence curves to this HTML file");
+  verb->add_option("--tune-strategy", arguments->tune,
+                   "Find better hyperparameters for this strategy instead");
+  verb->add_option("--trials", arguments->trials, "Settings tried by --tune-strategy")->capture_default_str();
+  add_json_option(*verb, arguments->json);
+  verb->footer(
+      "Example:\n  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
+      "--plot scores.html\n"
+      "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
+  verb->callback([arguments] { run_score(*arguments); });
+}
+
+}  // namespace ergotune::cli
