@@ -45,7 +45,7 @@ std::vector<Message> one_of_each() {
   ready.compiler = "g++ 12";
   ready.has_reference = true;
   ready.notes = {"a", "b"};
-  Run run;
+  protocol::Run run;
   run.id = 7;
   run.configuration = {Value(true), Value(5), Value(0.5), Value("row")};
   run.binary = {std::string(100000, '\xfe'), "entry", "log"};
@@ -170,12 +170,12 @@ TEST(Channel, CarriesLargeMessagesBothWays) {
       theirs.send(*message);
     }
   });
-  Run run;
+  protocol::Run run;
   run.binary.bytes = std::string(20 << 20, 'x');
   ours.send(run);
   const auto back = ours.receive(20);
   ASSERT_TRUE(back);
-  EXPECT_EQ(std::get<Run>(*back).binary.bytes.size(), run.binary.bytes.size());
+  EXPECT_EQ(std::get<protocol::Run>(*back).binary.bytes.size(), run.binary.bytes.size());
   EXPECT_FALSE(ours.receive(0));
   ours.send(Stop{});
   other.join();

@@ -1,0 +1,67 @@
+// Ctrl-C ends cleanly with the best so far, and a resume goes on where it ended.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "ergotune/base/clock.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(500));
+  ChildProcess session = start_ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random",
+                                                 "--store", "c.db", "--jobs", "1"});
+  const std::filesystem::path store = folder.path() / "c.db";
+  const double deadline = host_seconds() + 60;
+  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < 4)) {
+    ::usleep(50'000);
+  }
+  ::kill(session.pid(), SIGINT);
+  const auto status = session.wait(20);
+  ASSERT_TRUE(status) << "Ctrl-C does not end it";
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
+  std::ifstream in(folder.path() / "out");
+  const std::string out((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(out, HasSubstr("interrupted"));
+  EXPECT_THAT(out, HasSubstr("Best configuration"));
+  const auto before = stored_rows(store);
+  ASSERT_GE(before.size(), 4u);
+  for (const auto& [configuration, statuses] : before) {
+    EXPECT_NE(statuses[0], "runtime_error") << "what Ctrl-C cut off is not held against " << configuration;
+  }
+  const std::size_t target = before.size() + 2;
+  const auto document = json_of(
+      ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--store", "c.db",
+                        "--budget", std::to_string(target), "--no-confirm", "--json", "--quiet"}));
+  EXPECT_EQ(document["resumed"], before.size());
+  EXPECT_EQ(document["evaluated"], 2);
+  for (const auto& [configuration, statuses] : stored_rows(store))
+    EXPECT_EQ(statuses.size(), 1u) << configuration;
+}
+
+TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
+  TemporaryFolder folder;
+  std::string text = faults_problem();
+  const std::size_t from = text.find("mode = ["), to = text.find(']', from);
+  text.replace(from, to - from + 1, "mode = [\"good\", \"wrong\"]");
+  folder.write("f.toml", text);
+  const std::vector<std::string> first{"tune",    "f.toml", "--device", "host", "--strategy",   "brute_force",
+                                       "--store", "f.db",   "--budget", "1",    "--no-confirm", "--json"};
+  EXPECT_EQ(json_of(ergotune(folder, first))["statuses"]["ok"], 1);
+  // The second session meets the wrong one first, and would take it for the truth.
+  const std::vector<std::string> second{"tune",        "f.toml",  "--device", "host",         "--strategy",
+                                        "brute_force", "--store", "f.db",     "--no-confirm", "--json"};
+  EXPECT_EQ(json_of(ergotune(folder, second))["statuses"]["wrong_result"], 1);
+}
+
+}  // namespace
+}  // namespace ergotune::test

@@ -1,0 +1,205 @@
+#include "integration/support/command.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "ergotune/device/device.hpp"
+
+namespace ergotune::test {
+namespace {
+
+std::map<std::string, std::string> environment_in(const TemporaryFolder& folder) {
+  return {{"XDG_CACHE_HOME", (folder.path() / "cache").string()},
+          {"XDG_DATA_HOME", (folder.path() / "data").string()}};
+}
+
+/// First column of a query's rows, joined by what `each` makes of a row.
+template <class F>
+void query(const std::filesystem::path& file, const char* sql, F&& each) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr), SQLITE_OK) << file;
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  while (statement && sqlite3_step(statement) == SQLITE_ROW) each(statement);
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+}
+
+std::string text_of(sqlite3_stmt* statement, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+  return text ? text : "";
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "ergotune-test-XXXXXX").string();
+  if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
+  path_ = pattern;
+}
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+std::filesystem::path TemporaryFolder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name) << text;
+  return path_ / name;
+}
+
+std::string ergotune_program() { return ERGOTUNE_BINARY_DIR "/ergotune"; }
+
+ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments, double timeout) {
+  arguments.insert(arguments.begin(), ergotune_program());
+  ProcessOptions options;
+  options.folder = folder.path().string();
+  options.environment = environment_in(folder);
+  options.timeout = timeout;
+  return run_process(arguments, options);
+}
+
+ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments) {
+  // A shell sends the output to files; exec makes the session itself the child that is killed.
+  std::string line = "exec " + ergotune_program();
+  for (const std::string& argument : arguments) line += " '" + argument + "'";
+  ProcessOptions options;
+  options.folder = folder.path().string();
+  options.environment = environment_in(folder);
+  return ChildProcess::start({"/bin/sh", "-c", line + " >out 2>err"}, options);
+}
+
+nlohmann::json json_of(const ProcessResult& result) {
+  auto document = nlohmann::json::parse(result.out, nullptr, false);
+  EXPECT_FALSE(document.is_discarded())
+      << "standard output: " << result.out << "\nstandard error: " << result.err;
+  return document;
+}
+
+std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store) {
+  std::map<std::string, std::vector<std::string>> rows;
+  query(store, "SELECT configuration, status FROM measurements ORDER BY id",
+        [&](sqlite3_stmt* statement) { rows[text_of(statement, 0)].push_back(text_of(statement, 1)); });
+  return rows;
+}
+
+std::string integrity(const std::filesystem::path& store) {
+  std::string answer;
+  query(store, "PRAGMA integrity_check", [&](sqlite3_stmt* statement) { answer += text_of(statement, 0); });
+  return answer;
+}
+
+bool some_process_mentions(const std::string& word) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (line.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::string faults_problem() {
+  return R"(
+name = "faults"
+[parameters]
+mode = ["good", "compile_error", "segfault", "endless", "wrong", "memory", "aborted", "ended", "prints", "better"]
+[kernel]
+function = "work"
+arguments = [
+  { name = "n", type = "int32", value = 1000 },
+  { name = "a", type = "float32", count = 1000 },
+  { name = "b", type = "float32", count = 1000, access = "write" },
+]
+[kernel.source.c]
+text = '''
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+enum { good, compile_error, segfault, endless, wrong, memory, aborted, ended, prints, better };
+static volatile int sink;
+void work(int n, const float* a, float* b) {
+  for (int i = 0; i < n; ++i) b[i] = 2 * a[i];
+  if (mode != better) for (int i = 0; i < 20000; ++i) sink = i;
+#ifdef BROKEN
+  this does not compile
+#endif
+  if (mode == segfault) *(volatile int*)8 = 1;
+  if (mode == endless) for (;;) sink = 1;
+  if (mode == wrong) b[17] += 1;
+  if (mode == memory) for (;;) { char* p = malloc(1 << 28); if (!p) { fputs("malloc says there is no memory\n", stderr); abort(); } sink += p[1]; }
+  if (mode == aborted) { fputs("the kernel gave up\n", stderr); abort(); }
+  if (mode == ended) exit(3);
+  if (mode == prints) printf("{ \"this is\": not JSON\n");
+}
+'''
+[kernel.options]
+c = ["{{'-DBROKEN' if mode == 'compile_error' else ''}}"]
+)";
+}
+
+std::string small_problem() {
+  return R"(
+name = "small"
+[parameters]
+block_size_x = [8, 16, 32, 64, 128]
+work = [1, 2, 4, 8]
+variant = [0, 1, 2]
+[kernel]
+function = "small"
+source.opencl.text = '''
+__kernel void small(int n, __global const float* a, __global float* b) {
+  int i = get_global_id(0);
+  if (i < n) {
+    float x = a[i];
+    for (int k = 0; k < 64 * work; ++k) x = x * 0.999f + variant * 0.0f;
+    b[i] = x * 0.0f + a[i];
+  }
+}
+'''
+arguments = [
+  { name = "n", type = "int32", value = 1024 },
+  { name = "a", type = "float32", count = 1024 },
+  { name = "b", type = "float32", count = 1024, access = "write" },
+]
+[kernel.launch]
+global = ["1024"]
+block = ["block_size_x"]
+)";
+}
+
+std::string counting_problem(int count) {
+  return fmt::format(R"(
+name = "counting"
+[parameters]
+turn = "range(1, {})"
+[kernel]
+function = "work"
+arguments = [
+  {{ name = "n", type = "int32", value = 100 }},
+  {{ name = "a", type = "float32", count = 100 }},
+  {{ name = "b", type = "float32", count = 100, access = "write" }},
+]
+[kernel.source.c]
+text = '''
+static volatile int sink;
+void work(int n, const float* a, float* b) {
+    {
+      for (int i = 0; i < n; ++i) b[i] = a[i];
+      for (int i = 0; i < 100 * turn; ++i) sink = i;
+    }}
+'''
+)",
+                     count + 1);
+}
+
+bool has_opencl() {
+  for (const DeviceInfo& device : list_devices()) {
+    if (device.backend == "opencl") return true;
+  }
+  return false;
+}
+
+}  // namespace ergotune::test

@@ -1,0 +1,54 @@
+// Drives the ergotune command from outside, in a folder of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "ergotune/base/process.hpp"
+
+namespace ergotune::test {
+
+/// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Path of the command under test.
+std::string ergotune_program();
+/// Runs the command in `folder`, with its cache below it.
+ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments,
+                       double timeout = 120);
+/// Starts it and leaves it running, its output in files "out" and "err" of the folder.
+ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments);
+/// Standard output as one JSON document; fails the test with the command's words when it is none.
+nlohmann::json json_of(const ProcessResult& result);
+
+/// The rows of a store's only session: configuration as text -> statuses, one per row.
+std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store);
+/// What SQLite's integrity check says: "ok".
+std::string integrity(const std::filesystem::path& store);
+/// Whether any process runs that has `word` in its command line.
+bool some_process_mentions(const std::string& word);
+
+/// A host C problem whose parameter `mode` has a value for every way to fail; "endless" never ends.
+std::string faults_problem();
+/// A small OpenCL problem of 60 valid configurations.
+std::string small_problem();
+/// A host C problem of `count` configurations with one parameter; compiles in tens of milliseconds.
+std::string counting_problem(int count);
+/// True where an OpenCL device is there; tests skip otherwise.
+bool has_opencl();
+
+}  // namespace ergotune::test

@@ -1,0 +1,189 @@
+// The command `tune` from outside: every way to fail has its label, a resume runs nothing again, and the
+// documents are what the contract says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Tune, EveryFailureIsLabelledAndAResumeRunsNoneAgain) {
+  TemporaryFolder folder;
+  folder.write("faults.toml", faults_problem());
+  const std::vector<std::string> command{"tune",       "faults.toml", "--device",     "host",
+                                         "--strategy", "brute_force", "--time-limit", "2",
+                                         "--store",    "faults.db",   "--no-confirm", "--json"};
+  const ProcessResult first = ergotune(folder, command);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto document = json_of(first);
+  EXPECT_EQ(document["evaluated"], 10);
+  EXPECT_EQ(document["statuses"]["ok"], 3);
+  const std::map<std::string, std::string> expected{{"[\"good\"]", "ok"},
+                                                    {"[\"compile_error\"]", "compile_error"},
+                                                    {"[\"segfault\"]", "runtime_error"},
+                                                    {"[\"endless\"]", "timeout"},
+                                                    {"[\"wrong\"]", "wrong_result"},
+                                                    {"[\"memory\"]", "runtime_error"},
+                                                    {"[\"aborted\"]", "runtime_error"},
+                                                    {"[\"ended\"]", "runtime_error"},
+                                                    {"[\"prints\"]", "ok"},
+                                                    {"[\"better\"]", "ok"}};
+  const auto rows = stored_rows(folder.path() / "faults.db");
+  EXPECT_EQ(rows.size(), expected.size());
+  for (const auto& [configuration, status] : expected) {
+    ASSERT_TRUE(rows.contains(configuration)) << configuration;
+    EXPECT_THAT(rows.at(configuration), ::testing::ElementsAre(status)) << configuration;
+  }
+  EXPECT_EQ(document["best"]["configuration"]["mode"], "better");
+
+  const ProcessResult second = ergotune(folder, command);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(json_of(second)["evaluated"], 0);
+  EXPECT_EQ(json_of(second)["best"]["configuration"]["mode"], "better");
+  EXPECT_EQ(stored_rows(folder.path() / "faults.db"), rows);
+}
+
+TEST(Tune, TheDocumentIsWhatTheContractSays) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  TemporaryFolder folder;
+  folder.write("small.toml", small_problem());
+  const ProcessResult result =
+      ergotune(folder, {"tune", "small.toml", "--device", "opencl", "--strategy", "random", "--budget", "6",
+                        "--seed", "3", "--store", "s.db", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const auto document = json_of(result);
+  EXPECT_EQ(document["problem"], "small");
+  EXPECT_THAT(document["device"].get<std::string>(), ::testing::StartsWith("opencl:"));
+  EXPECT_EQ(document["objective"]["name"], "time");
+  EXPECT_EQ(document["objective"]["direction"], "min");
+  EXPECT_EQ(document["evaluated"], 6);
+  EXPECT_EQ(document["best"]["configuration"].size(), 3u);
+  const auto& time = document["best"]["quantities"]["time"];
+  EXPECT_GT(time["value"].get<double>(), 0);
+  EXPECT_GT(time["n"].get<int>(), 2);
+  EXPECT_TRUE(time["standard_error"].is_number());
+  EXPECT_TRUE(time["method"].is_string());
+  EXPECT_TRUE(document["best"]["metrics"].is_object());
+  int outcomes = 0;
+  for (const auto& [status, count] : document["statuses"].items()) outcomes += count.get<int>();
+  EXPECT_EQ(outcomes, 6);
+  EXPECT_GT(document["seconds"].get<double>(), 0);
+  EXPECT_EQ(document["store"], "s.db");
+}
+
+TEST(Tune, AChangedKernelDoesNotReuseResults) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(3));
+  const std::vector<std::string> command{"tune",        "c.toml",  "--device", "host",         "--strategy",
+                                         "brute_force", "--store", "c.db",     "--no-confirm", "--json"};
+  EXPECT_EQ(json_of(ergotune(folder, command))["evaluated"], 3);
+  EXPECT_EQ(json_of(ergotune(folder, command))["evaluated"], 0);
+  std::string changed = counting_problem(3);
+  changed.replace(changed.find("100 * turn"), 10, "200 * turn");
+  folder.write("c.toml", changed);
+  EXPECT_EQ(json_of(ergotune(folder, command))["evaluated"], 3);
+  auto afresh = command;
+  afresh.push_back("--no-resume");
+  EXPECT_EQ(json_of(ergotune(folder, afresh))["evaluated"], 3);
+  auto other_objective = command;
+  other_objective.insert(other_objective.end(), {"--objective", "max 1/time"});
+  EXPECT_EQ(json_of(ergotune(folder, other_objective))["evaluated"], 0)
+      << "the objective does not change results";
+}
+
+TEST(Tune, AChangedIncludeIsCompiledAgain) {
+  TemporaryFolder folder;
+  std::string text = counting_problem(1);
+  text.replace(text.find("static volatile"), 0, "#include \"values.h\"\n");
+  text.replace(text.find("b[i] = a[i]"), 11, "b[i] = VALUE");
+  folder.write("c.toml", text);
+  folder.write("values.h", "#define VALUE 1\n");
+  const std::vector<std::string> command{"tune",        "c.toml",  "--device", "host",         "--strategy",
+                                         "brute_force", "--store", "c.db",     "--no-confirm", "--json"};
+  EXPECT_EQ(json_of(ergotune(folder, command))["evaluated"], 1);
+  folder.write("values.h", "#define VALUE broken\n");
+  const auto document = json_of(ergotune(folder, command));
+  EXPECT_EQ(document["evaluated"], 1);
+  EXPECT_EQ(document["statuses"]["compile_error"], 1);
+}
+
+TEST(Tune, WhenNothingWorksItSaysSoWithTheCompilersWords) {
+  TemporaryFolder folder;
+  std::string text = counting_problem(3);
+  text.replace(text.find("static volatile"), 6, "statik");
+  folder.write("c.toml", text);
+  const ProcessResult result =
+      ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "brute_force", "--no-store"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("No configuration worked"));
+  EXPECT_THAT(result.out, HasSubstr("statik"));
+}
+
+TEST(Tune, MistakesAreOneMessageAndExitCodeTwo) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(3));
+  const auto refuse = [&](std::vector<std::string> options, const std::string& words) {
+    options.insert(options.begin(), {"tune", "c.toml", "--no-store"});
+    const ProcessResult result = ergotune(folder, options);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_EQ(result.out, "");
+  };
+  refuse({"--device", "host", "--budget", "10 parsecs"}, "the budget \"10 parsecs\" is none");
+  refuse({"--device", "hots"}, "there is no device \"hots\"");
+  refuse({"--device", "host", "--strategy", "randon"}, "random");
+  refuse({"--device", "host", "--objective", "time +"}, "time +");
+  refuse({"--device", "host", "--precision", "0"}, "precision");
+}
+
+TEST(Tune, TheSameSeedMeasuresTheSameConfigurations) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(40));
+  const auto measured = [&](const std::string& store, const std::string& seed) {
+    ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--budget", "5", "--seed",
+                      seed, "--store", store, "--no-confirm", "--quiet"});
+    std::set<std::string> configurations;
+    for (const auto& [configuration, statuses] : stored_rows(folder.path() / store))
+      configurations.insert(configuration);
+    return configurations;
+  };
+  const auto first = measured("a.db", "4");
+  EXPECT_EQ(first.size(), 5u);
+  EXPECT_EQ(first, measured("b.db", "4"));
+  EXPECT_NE(first, measured("c.db", "5"));
+}
+
+TEST(Tune, InProcessMeasuresTheSameWay) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(3));
+  const auto document = json_of(ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy",
+                                                  "brute_force", "--in-process", "--no-store", "--json"}));
+  EXPECT_EQ(document["evaluated"], 3);
+  EXPECT_EQ(document["best"]["configuration"]["turn"], 1);
+}
+
+TEST(Measure, OneConfiguration) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(3));
+  const auto document = json_of(
+      ergotune(folder, {"measure", "c.toml", "--device", "host", "--config", "{\"turn\": 2}", "--json"}));
+  EXPECT_EQ(document["configuration"]["turn"], 2);
+  EXPECT_GT(document["quantities"]["time"]["value"].get<double>(), 0);
+  const ProcessResult unknown =
+      ergotune(folder, {"measure", "c.toml", "--device", "host", "--config", "{\"trun\": 2}"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"turn\""));
+  const ProcessResult outside =
+      ergotune(folder, {"measure", "c.toml", "--device", "host", "--config", "{\"turn\": 77}"});
+  EXPECT_EQ(outside.exit_code, 2);
+  EXPECT_THAT(outside.err, HasSubstr("turn=77 is not in the search space"));
+}
+
+}  // namespace
+}  // namespace ergotune::test
