@@ -10,6 +10,7 @@ namespace ergotune::cli {
 /// Each verb lives in <verb>_command.cpp and adds itself to the command here. Its callback may throw UserError (exit
 /// code 2) or Error (exit code 1); main turns them into one clear message on standard error.
 void add_devices_command(CLI::App& app);
+void add_calibrate_command(CLI::App& app);
 void add_clocks_command(CLI::App& app);
 void add_space_command(CLI::App& app);
 void add_tune_command(CLI::App& app);

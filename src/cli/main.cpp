@@ -25,12 +25,14 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   // verbs, in the order a user meets them
   cli::add_devices_command(app);
+  cli::add_space_command(app);
   cli::add_tune_command(app);
   cli::add_measure_command(app);
   cli::add_score_command(app);
   cli::add_worker_command(app);
   cli::add_report_command(app);
   cli::add_clocks_command(app);
+  cli::add_calibrate_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

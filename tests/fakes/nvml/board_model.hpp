@@ -208,7 +208,7 @@ inline void advance(const State& state, Board& b, double now) {
     }
     const bool was_idle = b.time - b.last_active > 0.5;
     const double activity = work(b, dt);
-    if (was_idle && b.time + dt - b.last_active <= 0.5) b.counter_loss += b.counter.missed_after_idle;
+    if (was_idle && b.time + dt - b.last_active <= 0.5) b.counter_loss_ahead = b.counter.missed_after_idle;
     const double keep = b.noise_time > 0 ? std::exp(-dt / b.noise_time) : 0.0;
     if (b.noise > 0) b.noise_state = keep * b.noise_state + std::sqrt(1 - keep * keep) * normal(b);
     b.power = power_at(b, activity, b.clock_mhz, b.temperature) * (1 + b.noise * b.noise_state);
@@ -216,6 +216,11 @@ inline void advance(const State& state, Board& b, double now) {
     b.filtered_power += (b.power - b.filtered_power) * (1 - std::exp(-dt / 0.02));
     const double tau = b.instant.exponential ? b.instant.tau : b.usage.tau;
     if (tau > 0) b.exponential_state += (b.power - b.exponential_state) * (1 - std::exp(-dt / tau));
+    // A counter that misses the start of a load stands still until it has missed that much; it never goes
+    // back.
+    const double missed = std::min(b.counter_loss_ahead, b.power * dt);
+    b.counter_loss_ahead -= missed;
+    b.counter_loss += missed;
     b.true_energy += b.power * dt;
     b.time += dt;
     ++b.step_count;

@@ -10,7 +10,7 @@
 namespace fake_nvml {
 
 inline constexpr std::uint32_t kMagic = 0x4c4d564e;
-inline constexpr std::uint32_t kLayout = 3;
+inline constexpr std::uint32_t kLayout = 4;
 inline constexpr int kMaxDevices = 8;
 inline constexpr int kMaxClocks = 256;
 inline constexpr int kMaxMemoryClocks = 4;
@@ -115,7 +115,7 @@ struct Board {
   std::uint64_t step_count;  ///< history holds steps (step_count - kHistory, step_count]
   double history_time[kHistory], history_energy[kHistory], history_exponential[kHistory];
   double exponential_state;
-  double next_counter_tick, counter_raw, counter_energy, counter_loss;
+  double next_counter_tick, counter_raw, counter_energy, counter_loss, counter_loss_ahead;
   std::uint64_t random;
 
   // queue
