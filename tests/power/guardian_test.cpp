@@ -229,8 +229,12 @@ TEST_F(Sessions, AreRefusedWhereControlsAreForbidden) {
 }
 
 TEST(GuardianReport, SurvivesTheSocket) {
-  RestoreReport report{
-      "nvml:0", {{{"k", "t", "v"}, {ControlStatus::timeout, "slow"}, "words"}}, false, "not all"};
+  RestoreReport report;
+  report.device = "nvml:0";
+  report.complete = false;
+  auto& outcome = report.outcomes.emplace_back();
+  outcome.step = {"k", "t", "v"};
+  outcome.result = {ControlStatus::timeout, "slow"};
   RestoreReport read;
   ASSERT_TRUE(parse_report(format_report(report), read));
   EXPECT_EQ(read.device, "nvml:0");

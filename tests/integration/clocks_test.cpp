@@ -1,0 +1,161 @@
+// ergotune clocks status | restore, from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ergotune/base/process.hpp"
+#include "ergotune/power/guardian.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian_host.hpp"
+#include "power/journal.hpp"
+
+namespace ergotune {
+namespace {
+
+const guardian_host::Host kHost;
+
+using control_trees::kTegraGpu;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Clocks : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=hopper devices=2"};
+  control_trees::Tree tree, state;
+  ProcessOptions options;
+  void SetUp() override {
+    control_trees::add_tegra(tree);
+    options.environment = nvml.environment();
+    options.environment["ERGOTUNE_SYSFS_ROOT"] = tree.root().string();
+    options.environment["ERGOTUNE_STATE_DIR"] = (state.root() / "state").string();
+    options.environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
+    options.timeout = 60;
+    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ProcessResult ergotune(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ERGOTUNE_BINARY_DIR "/ergotune");
+    return run_process(arguments, options);
+  }
+  // What a session leaves that was killed together with its guardian.
+  void leave_behind(const std::string& boot) {
+    auto control = open_control("tegra");
+    Journal journal{"tegra",
+                    "tegra",
+                    control->device_key(),
+                    boot,
+                    1 << 22,
+                    1,
+                    "ergotune tune x.toml",
+                    1.75e9,
+                    control->snapshot()};
+    StateFolder::open(state.root() / "state").write(journal);
+    ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1020).ok());
+  }
+};
+
+TEST_F(Clocks, StatusPrintsOneDocumentWithEveryDevice) {
+  const auto result = ergotune({"clocks", "status", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto devices = json::parse(result.out).at("devices");
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices[0].at("id"), "nvml:0");
+  EXPECT_EQ(devices[1].at("id"), "nvml:1");
+  EXPECT_EQ(devices[2].at("id"), "tegra");
+  const auto& core = devices[0].at("core_clock_mhz");
+  EXPECT_EQ(core.at("supported").size(), 110u);
+  EXPECT_TRUE(core.at("set").is_null());
+  EXPECT_EQ(devices[0].at("memory_clock_mhz").at("supported"), json({1593, 2619}));
+  const auto& power = devices[0].at("power_limit_w");
+  EXPECT_EQ(power.at("min"), 200);
+  EXPECT_EQ(power.at("max"), 700);
+  EXPECT_EQ(power.at("set"), 700);
+  EXPECT_TRUE(devices[0].at("journal").is_null());
+  EXPECT_TRUE(devices[0].at("permission").is_boolean());
+  EXPECT_TRUE(devices[2].at("power_limit_w").is_null());
+}
+
+TEST_F(Clocks, StatusTouchesNothing) {
+  const auto before = tree.contents();
+  ASSERT_EQ(ergotune({"clocks", "status"}).exit_code, 0);
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_EQ(nvml.setter_calls().size(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(state.root() / "state"));
+}
+
+TEST_F(Clocks, StatusShowsARunningSession) {
+  auto session =
+      ControlSession::open(open_control("nvml:1"), {.take_over = false, .command = "ergotune tune a.toml"});
+  ASSERT_TRUE(session->set(ControlQuantity::core_clock_mhz, 1410).ok());
+  const auto document = json::parse(ergotune({"clocks", "status", "--json", "--control", "nvml:1"}).out);
+  const auto& journal = document.at("devices").at(0).at("journal");
+  EXPECT_EQ(journal.at("pid"), getpid());
+  EXPECT_EQ(journal.at("command"), "ergotune tune a.toml");
+  EXPECT_EQ(journal.at("session_alive"), true);
+  EXPECT_EQ(ergotune({"clocks", "restore"}).exit_code, 0);
+  EXPECT_EQ(nvml.board(1).locked, 1) << "a living session's settings are its own";
+}
+
+TEST_F(Clocks, RestoreReplaysAStaleJournal) {
+  const auto before = tree.contents();
+  leave_behind(boot_id());
+  const auto result = ergotune({"clocks", "restore", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto document = json::parse(result.out);
+  EXPECT_EQ(document.at("complete"), true);
+  EXPECT_EQ(document.at("devices").at(0).at("device"), "tegra");
+  EXPECT_THAT(result.err, HasSubstr("ergotune tune x.toml"));
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_THAT(ergotune({"clocks", "restore"}).err, HasSubstr("nothing to restore"));
+}
+
+TEST_F(Clocks, RestoreReplaysAfterARestartOfTheMachine) {
+  const auto before = tree.contents();
+  leave_behind("00000000-0000-0000-0000-000000000000");
+  const auto status = json::parse(ergotune({"clocks", "status", "--json"}).out);
+  EXPECT_EQ(status.at("devices").at(2).at("journal").at("from_earlier_boot"), true);
+  const auto result = ergotune({"clocks", "restore"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("restarted"));
+  EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(Clocks, RestoreSaysWhatItCouldNotDo) {
+  leave_behind(boot_id());
+  const auto file = tree.real(std::string(kTegraGpu) + "/min_freq");
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);
+  const auto result = ergotune({"clocks", "restore"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("min_freq"));
+  EXPECT_THAT(result.err, HasSubstr("kept"));
+}
+
+TEST_F(Clocks, AreRefusedWhereControlsAreForbidden) {
+  options.environment["ERGOTUNE_FORBID_CONTROLS"] = "1";
+  leave_behind(boot_id());
+  const auto calls = nvml.setter_calls().size();
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"clocks", "status"},
+                                                                     {"clocks", "status", "--json"},
+                                                                     {"clocks", "restore"},
+                                                                     {"clocks", "restore", "--json"}}) {
+    const auto result = ergotune(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("controls are forbidden here"));
+  }
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000")
+      << "nothing is touched, restored neither";
+  EXPECT_EQ(nvml.setter_calls().size(), calls);
+}
+
+TEST_F(Clocks, AnUnknownControlNamesThoseThatAreHere) {
+  const auto result = ergotune({"clocks", "status", "--control", "nvml:7"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("nvml:0"));
+}
+
+}  // namespace
+}  // namespace ergotune

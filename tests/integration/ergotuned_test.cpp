@@ -1,0 +1,285 @@
+// ergotuned as a process, driven through its socket as the command drives it.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/process.hpp"
+#include "ergotune/base/random.hpp"
+#include "ergotune/power/guardian.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "power/control_backends.hpp"
+#include "power/guardian_host.hpp"
+#include "power/helper_protocol.hpp"
+
+namespace ergotune {
+namespace {
+
+using control_trees::kTegraGpu;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+constexpr auto kCore = ControlQuantity::core_clock_mhz;
+
+// A client that sets clocks through the helper until it is killed.
+int run_client(const std::vector<std::string>& arguments) {
+  std::string why_not;
+  auto session = ControlSession::open(usable_control("tegra", &why_not));
+  session->set(kCore, 1020);
+  std::ofstream(arguments.at(0)) << "set";
+  pause();
+  return 0;
+}
+
+const guardian_host::Host kHost({{"helper-client", run_client}});
+
+template <class Condition>
+bool eventually(Condition condition, double seconds = 20) {
+  for (const double end = host_seconds() + seconds; host_seconds() < end; usleep(2000))
+    if (condition()) return true;
+  return condition();
+}
+
+struct Ergotuned : ::testing::Test {
+  control_trees::Tree tree, place;
+  std::map<std::string, std::string> before;
+  std::optional<ChildProcess> daemon;
+  std::string socket = (place.root() / "run/ergotuned.sock").string();
+  std::string policy = (place.root() / "policy.toml").string();
+  std::string log = (place.root() / "audit.log").string();
+
+  void SetUp() override {
+    control_trees::add_tegra(tree);
+    before = tree.contents();
+    std::filesystem::create_directory(place.root() / "run");
+    std::ofstream(policy) << "lease_seconds = 1\n[[allow]]\nusers = [" << geteuid()
+                          << "]\ndevices = [\"tegra\"]\ncore_clock_mhz = [400, 1100]\n";
+    chmod(policy.c_str(), 0644);
+    setenv("ERGOTUNE_SYSFS_ROOT", tree.root().c_str(), 1);
+    setenv("ERGOTUNE_STATE_DIR", (place.root() / "own-state").c_str(), 1);
+    setenv("ERGOTUNE_HELPER_SOCKET", socket.c_str(), 1);
+    setenv("ERGOTUNE_NVML", "/nowhere", 1);
+  }
+  std::vector<std::string> arguments() const {
+    return {ERGOTUNE_BINARY_DIR "/ergotuned",
+            "--policy",
+            policy,
+            "--socket",
+            socket,
+            "--audit-log",
+            log,
+            "--state-dir",
+            (place.root() / "state").string(),
+            "--sysfs-root",
+            tree.root().string(),
+            "--nvml",
+            "/nowhere"};
+  }
+  void start() {
+    daemon.emplace(ChildProcess::start(arguments()));
+    ASSERT_TRUE(eventually([&] { return audit().find("listens") != std::string::npos; })) << audit();
+  }
+  std::string audit() const {
+    std::ifstream file(log);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::string clock() { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
+  int dial() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof address.sun_path, "%s", socket.c_str());
+    const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const timeval patience{10, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+};
+
+TEST_F(Ergotuned, IsUsedWhenItIsThereAndPutsBackWhatItSet) {
+  start();
+  std::string why_not;
+  auto control = usable_control("tegra", &why_not);
+  ASSERT_NE(control, nullptr) << why_not;
+  EXPECT_TRUE(control->guarded_elsewhere());
+  EXPECT_EQ(control->range(kCore).high, 1020) << "narrowed to the policy";
+  auto session = ControlSession::open(std::move(control));
+  EXPECT_TRUE(session->apply({{kCore, 510}}).ok());
+  EXPECT_EQ(clock(), "510000000");
+  EXPECT_EQ(session->apply({{kCore, 1300.5}}).status, ControlStatus::invalid_value);
+  // The lease lives one second: it is renewed while a long measurement runs.
+  usleep(2500000);
+  EXPECT_EQ(clock(), "510000000");
+  EXPECT_TRUE(session->finish().complete);
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_THAT(audit(), HasSubstr("set core_clock_mhz of tegra to 510: ok"));
+}
+
+TEST_F(Ergotuned, PutsBackWhenItsClientIsKilled) {
+  start();
+  const auto flag = (place.root() / "client-has-set").string();
+  auto client = ChildProcess::start({own_program(), "helper-client", flag});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(flag); }));
+  EXPECT_EQ(clock(), "1020000000");
+  client.kill(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+}
+
+TEST_F(Ergotuned, PutsBackWhenItsClientHangs) {
+  start();
+  const auto flag = (place.root() / "client-has-set").string();
+  auto client = ChildProcess::start({own_program(), "helper-client", flag});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(flag); }));
+  client.kill(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }))
+      << "no sign of life for the lease's time";
+}
+
+TEST_F(Ergotuned, ItsGuardianPutsBackWhenItIsKilledItself) {
+  start();
+  auto session = ControlSession::open(usable_control("tegra"));
+  ASSERT_TRUE(session->set(kCore, 510).ok());
+  daemon->kill(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+  EXPECT_THAT(session->set(kCore, 408).message, HasSubstr("ergotuned has gone"));
+}
+
+TEST_F(Ergotuned, PutsBackWhenItIsStopped) {
+  start();
+  auto session = ControlSession::open(usable_control("tegra"));
+  ASSERT_TRUE(session->set(kCore, 510).ok());
+  daemon->kill(SIGTERM);
+  ASSERT_TRUE(daemon->wait(20));
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_FALSE(std::filesystem::exists(socket));
+}
+
+TEST_F(Ergotuned, ASecondSessionIsRefused) {
+  start();
+  auto first = ControlSession::open(usable_control("tegra"));
+  try {
+    ControlSession::open(usable_control("tegra"));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(std::to_string(getpid())));
+  }
+}
+
+TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsTold) {
+  std::ofstream(policy) << "[[allow]]\nusers = [4242]\ndevices = [\"*\"]\ncore_clock_mhz = [400, 1100]\n";
+  start();
+  std::string reason;
+  const auto environment = ControlEnvironment::from_environment();
+  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason), nullptr);
+  EXPECT_THAT(reason, HasSubstr("policy"));
+  // Without the helper there are direct calls, where they are permitted (root), or the reason why not.
+  std::string why_not;
+  const auto control = usable_control("tegra", &why_not);
+  EXPECT_TRUE(control ? !control->guarded_elsewhere() : why_not.find("policy") != std::string::npos);
+}
+
+TEST_F(Ergotuned, SurvivesGarbageOversizedAndReplayedMessages) {
+  start();
+  Random random(5);
+  for (int i = 0; i < 200; ++i) {
+    const int fd = dial();
+    std::string hello(helper::kMaxMessage, '\0');
+    const auto n = recv(fd, hello.data(), hello.size(), 0);
+    helper::Header header;
+    ASSERT_GT(n, 0);
+    ASSERT_TRUE(helper::decode_answer(std::string_view(hello.data(), static_cast<std::size_t>(n)), header));
+    std::string bytes;
+    if (i % 4 == 0)
+      bytes.assign(helper::kMaxMessage + 1 + random.below(10000), 'x');
+    else if (i % 4 == 1) {
+      for (auto k = random.below(300); k > 0; --k) bytes += static_cast<char>(random());
+      bytes += '!';
+    } else
+      bytes = helper::encode(header.nonce, 1, helper::Request(helper::ListRequest{}));
+    ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    if (i % 4 >= 2) {
+      EXPECT_GT(recv(fd, hello.data(), hello.size(), 0), 0);
+      (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // the same again
+    }
+    EXPECT_EQ(recv(fd, hello.data(), hello.size(), 0), 0) << "closed without an answer";
+    close(fd);
+  }
+  EXPECT_TRUE(ControlSession::open(usable_control("tegra"))->set(kCore, 510).ok())
+      << "and it serves the next client";
+  EXPECT_THAT(audit(), HasSubstr("replayed"));
+  EXPECT_THAT(audit(), HasSubstr("more than 16384 bytes"));
+}
+
+TEST_F(Ergotuned, RefusesFoldersAndFilesThatOthersCouldHaveMade) {
+  const auto refused = [&](const char* words) {
+    const auto result =
+        run_process(arguments(), {.environment = {}, .folder = "", .input = "", .timeout = 20});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(words));
+  };
+  chmod(policy.c_str(), 0666);
+  refused("written by others");
+  chmod(policy.c_str(), 0644);
+  std::filesystem::rename(policy, policy + ".real");
+  std::filesystem::create_symlink(policy + ".real", policy);
+  refused("is a link");
+  std::filesystem::remove(policy);
+  std::filesystem::rename(policy + ".real", policy);
+  std::ofstream(place.root() / "precious") << "text";
+  std::filesystem::create_symlink(place.root() / "precious", socket);
+  refused("no socket");
+  EXPECT_EQ(place.get("/precious"), "text");
+  std::filesystem::remove(socket);
+  chmod((place.root() / "run").c_str(), 0777);
+  refused("others can write");
+  chmod((place.root() / "run").c_str(), 0755);
+  start();
+  refused("another ergotuned");
+}
+
+TEST_F(Ergotuned, TheClientRefusesASocketThatIsALink) {
+  start();
+  const auto link = (place.root() / "link.sock").string();
+  std::filesystem::create_symlink(socket, link);
+  auto environment = ControlEnvironment::from_environment();
+  environment.helper_socket = link;
+  std::string reason;
+  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason), nullptr);
+  EXPECT_THAT(reason, HasSubstr("link"));
+}
+
+TEST_F(Ergotuned, HonoursNoEnvironmentVariable) {
+  control_trees::Tree other;
+  control_trees::add_tegra(other);
+  setenv("ERGOTUNE_SYSFS_ROOT", other.root().c_str(), 1);
+  setenv("ERGOTUNE_STATE_DIR", (place.root() / "elsewhere").c_str(), 1);
+  setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
+  start();
+  unsetenv("ERGOTUNE_FORBID_CONTROLS");
+  auto session = ControlSession::open(usable_control("tegra"));
+  ASSERT_TRUE(session->control().guarded_elsewhere());
+  ASSERT_TRUE(session->set(kCore, 510).ok());
+  EXPECT_EQ(clock(), "510000000") << "the root of its own command line";
+  EXPECT_FALSE(std::filesystem::exists(place.root() / "elsewhere"));
+}
+
+TEST_F(Ergotuned, ReadsThePolicyAgainAndKeepsTheOldOneWhenTheNewIsWrong) {
+  start();
+  std::ofstream(policy) << "lease_secnds = 3";
+  daemon->kill(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return audit().find("stays as it was") != std::string::npos; }));
+  EXPECT_TRUE(ControlSession::open(usable_control("tegra"))->set(kCore, 510).ok());
+}
+
+}  // namespace
+}  // namespace ergotune

@@ -1,0 +1,92 @@
+// The helper's messages: what is written is what is read, and nothing else is read.
+#include "power/helper_protocol.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "ergotune/base/random.hpp"
+
+namespace ergotune::helper {
+namespace {
+
+const std::vector<Request> kRequests = {ListRequest{},
+                                        RangeRequest{"GPU-1", ControlQuantity::power_limit_w},
+                                        CoreClocksRequest{"GPU-1", 1593},
+                                        AcquireRequest{"GPU-1", "ergotune tune", 30, true},
+                                        SetRequest{"GPU-1", ControlQuantity::core_clock_mhz, 1410},
+                                        RenewRequest{"GPU-1"},
+                                        ReleaseRequest{"GPU-1"}};
+
+TEST(HelperProtocol, EveryRequestSurvives) {
+  for (const auto& request : kRequests) {
+    Header header;
+    const auto bytes = encode(7, 9, request);
+    const auto read = decode_request(bytes, header);
+    ASSERT_TRUE(read) << request.index();
+    EXPECT_EQ(read->index(), request.index());
+    EXPECT_EQ(header.nonce, 7u);
+    EXPECT_EQ(header.sequence, 9u);
+    EXPECT_EQ(encode(7, 9, *read), bytes);
+  }
+}
+
+TEST(HelperProtocol, EveryAnswerSurvives) {
+  ControlRange range;
+  range.supported = true;
+  range.values = {345, 360};
+  range.low = 345;
+  range.high = 360;
+  range.current = 345;
+  for (const Answer& answer :
+       std::vector<Answer>{Hello{}, DevicesAnswer{{{"nvml:0", "GPU-1", true}}}, RangeAnswer{range},
+                           ClocksAnswer{{1, 2, 3}}, DoneAnswer{ControlStatus::timeout, "slow", 12}}) {
+    Header header;
+    const auto bytes = encode(1, 2, answer);
+    const auto read = decode_answer(bytes, header);
+    ASSERT_TRUE(read) << answer.index();
+    EXPECT_EQ(encode(1, 2, *read), bytes);
+  }
+}
+
+TEST(HelperProtocol, CutLengthenedAndForeignMessagesAreNone) {
+  Header header;
+  for (const auto& request : kRequests) {
+    const auto bytes = encode(7, 9, request);
+    for (std::size_t length = 0; length < bytes.size(); ++length)
+      EXPECT_FALSE(decode_request(bytes.substr(0, length), header)) << length;
+    EXPECT_FALSE(decode_request(bytes + '\0', header)) << "bytes left over";
+    for (const std::size_t byte : {0, 4, 6}) {  // magic, version, type
+      auto changed = bytes;
+      changed[byte] = static_cast<char>(changed[byte] + 64);
+      EXPECT_FALSE(decode_request(changed, header)) << byte;
+    }
+  }
+  EXPECT_FALSE(decode_request(std::string(kMaxMessage + 1, 'x'), header));
+}
+
+TEST(HelperProtocol, NumbersThatAreNoneAreRefused) {
+  Header header;
+  for (const double value : {std::nan(""), double{INFINITY}, -double{INFINITY}})
+    EXPECT_FALSE(decode_request(
+        encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, value})), header));
+  auto bytes = encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, 1}));
+  bytes[24 + 2 + 1] = 3;  // after the header and the text: a quantity that there is not
+  EXPECT_FALSE(decode_request(bytes, header));
+}
+
+TEST(HelperProtocol, ChangedBytesNeverCrashAndDecodeOnlyToWhatCouldBeEncoded) {
+  rc::check([](std::uint64_t seed) {
+    Random random(seed);
+    auto bytes = encode(7, 9, kRequests[random.below(kRequests.size())]);
+    for (int i = 0; i < 4; ++i) bytes[random.below(bytes.size())] = static_cast<char>(random());
+    Header header;
+    if (const auto request = decode_request(bytes, header))
+      RC_ASSERT(encode(header.nonce, header.sequence, *request) == bytes);
+  });
+}
+
+}  // namespace
+}  // namespace ergotune::helper
