@@ -1,6 +1,7 @@
 // ergotune tune: finds the best configuration of a problem.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -8,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
+#include "cli/plan_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune_report.hpp"
 #include "ergotune/base/error.hpp"
@@ -24,7 +26,7 @@ extern "C" void note_interrupt(int signal) {
 }
 
 struct TuneArguments : LiveArguments {
-  std::optional<std::string> strategy, budget, store, plan;
+  std::optional<std::string> strategy, budget, store, plan, figure;
   std::vector<std::string> strategy_options;
   std::optional<std::uint64_t> seed;
   bool no_resume = false, no_store = false, no_confirm = false, early_stop = false, quiet = false,
@@ -70,6 +72,12 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
   } else if (defaults.budget) {
     options.budget = Budget::parse(*defaults.budget);
   }
+  // Refused before anything is compiled, not after.
+  std::vector<std::string> names;
+  for (const StrategyDescription& description : strategies()) names.push_back(description.name);
+  if (std::find(names.begin(), names.end(), options.strategy) == names.end()) {
+    throw UserError(fmt::format("no strategy \"{}\"{}", options.strategy, suggestion(options.strategy, names)));
+  }
   options.seed = arguments.seed.value_or(defaults.seed.value_or(1));
   options.confirm = !arguments.no_confirm;
   options.early_stop = arguments.early_stop;
@@ -86,8 +94,8 @@ void tune(const TuneArguments& arguments) {
   setup.resume = !arguments.no_resume;
   SessionOptions options = session_options(arguments, problem.defaults);
   setup.simulation_seed = options.seed;
-  // Bad words are refused before anything is compiled.
   const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
+  if (!plan.empty()) prepare_for_plans(problem, setup);
 
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
@@ -100,7 +108,7 @@ void tune(const TuneArguments& arguments) {
   }
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
   if (!plan.empty()) {
-    tune_by_plans(prepared, plan, options, progress, arguments.json);
+    run_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
     return;
   }
   options.progress = [&](const SessionProgress& p) { progress(p); };
@@ -136,6 +144,7 @@ void add_tune_command(CLI::App& app) {
   verb->add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
   verb->add_option("--plan", arguments->plan,
                    "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas");
+  verb->add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
   verb->add_option("--top", arguments->top, "How many of the best to print (5)");
   verb->add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
   add_json_option(*verb, arguments->json);

@@ -15,8 +15,4 @@ nlohmann::ordered_json result_document(const PreparedSession& prepared, const Se
 void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
                   std::size_t top);
 
-/// Tunes by one or several plans and compares them (tune_plans.cpp).
-void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
-                   ProgressPrinter& progress, bool json);
-
 }  // namespace ergotune::cli

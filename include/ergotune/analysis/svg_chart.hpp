@@ -1,0 +1,45 @@
+// Small charts as stand-alone SVG: points, lines, intervals and bars. No scripts, no fonts to load.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ergotune {
+
+struct ChartSeries {
+  std::string name;
+  std::vector<double> x, y;
+  bool line = false;
+  bool right_axis = false;
+  /// A value per point that colours it (the clock); empty: one colour.
+  std::vector<double> shade;
+};
+
+struct ChartBand {
+  double low = 0, high = 0;
+  std::string label;
+};
+
+struct Chart {
+  std::string title, x_label, y_label, right_label, shade_label;
+  std::vector<ChartSeries> series;
+  /// Vertical bands: an interval of the x axis.
+  std::vector<ChartBand> bands;
+  /// A line of small print below: where the numbers come from ("simulated").
+  std::string note;
+  std::string to_svg() const;
+};
+
+struct BarChart {
+  struct Bar {
+    std::string label;
+    std::optional<double> value;
+    std::string text;  ///< printed at the bar's end
+  };
+  std::string title, note;
+  std::vector<Bar> bars;
+  std::string to_svg() const;
+};
+
+}  // namespace ergotune

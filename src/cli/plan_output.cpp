@@ -1,0 +1,231 @@
+#include "cli/plan_output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "ergotune/analysis/svg_chart.hpp"
+#include "ergotune/evaluate/replay.hpp"
+#include "ergotune/evaluate/simulated.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Measured for real, a stage of more configurations than this is searched rather than gone through.
+constexpr std::uint64_t kExhaustiveLive = 200;
+// Up to here the true optimum of a simulation is found by looking at every configuration.
+constexpr std::uint64_t kTruthLimit = 1'000'000;
+
+std::optional<double> energy_of(const Measurement& measurement) {
+  if (!usable(measurement.status)) return std::nullopt;
+  if (const auto energy = measurement.value("energy")) return energy;
+  const auto power = measurement.value("power"), time = measurement.value("time");
+  if (power && time) return *power * *time;
+  return std::nullopt;
+}
+
+Json energy_document(const Measurement& measurement) {
+  const auto it = measurement.quantities.find("energy");
+  if (it == measurement.quantities.end()) return nullptr;
+  return {{"value", number_or_null(it->second.value)},
+          {"standard_error", number_or_null(it->second.standard_error)},
+          {"n", it->second.n},
+          {"unit", "J"},
+          {"provenance", to_string(it->second.provenance)}};
+}
+
+Json best_document(const PlanPoint& best, const std::vector<Parameter>& parameters) {
+  Json document{{"configuration", to_json(parameters, best.configuration)}};
+  document.update(to_json(best.measurement));
+  return document;
+}
+
+Json range_document(const PlanResult& result) {
+  if (!result.model_range) return nullptr;
+  return Json::array({result.model_range->low_mhz, result.model_range->high_mhz});
+}
+
+}  // namespace
+
+Json plans_document(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
+  Json document{{"problem", comparison.problem},
+                {"device", comparison.device},
+                {"provenance", to_string(comparison.provenance)},
+                {"space", comparison.space},
+                {"optimum_energy", comparison.optimum ? Json(*comparison.optimum) : Json(nullptr)}};
+  Json plans = Json::array();
+  for (const PlanResult& result : comparison.plans) {
+    Json plan{{"plan", result.plan},
+              {"evaluated", result.evaluated},
+              {"seconds", result.seconds},
+              {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
+              {"above_optimum_percent",
+               result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
+              {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
+    if (!result.why_not.empty()) plan["why_not"] = result.why_not;
+    Json stages = Json::array();
+    for (const StageResult& stage : result.stages) {
+      stages.push_back(
+          {{"stage", stage.name},
+           {"objective", stage.objective},
+           {"strategy", stage.strategy},
+           {"space", stage.space},
+           {"evaluated", stage.evaluated},
+           {"best", stage.best ? to_json(parameters, stage.best->configuration) : Json(nullptr)}});
+    }
+    plan["stages"] = std::move(stages);
+    if (result.model) {
+      plan["model"] = {
+          {"ridge_mhz", result.model->found ? Json(result.model->ridge_mhz.value) : Json(nullptr)},
+          {"range_mhz", range_document(result)},
+          {"removed_share", result.model_range ? Json(result.model_range->removed_share) : Json(nullptr)}};
+    }
+    plans.push_back(std::move(plan));
+  }
+  document["plans"] = std::move(plans);
+  return document;
+}
+
+void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
+  const std::string word = to_string(comparison.provenance);
+  fmt::print("Plans for {} on {}: {} configurations, every energy is {}\n\n", comparison.problem,
+             comparison.device, comparison.space, word);
+  double largest = 0;
+  std::size_t width = 4;
+  for (const PlanResult& result : comparison.plans) {
+    if (result.best) largest = std::max(largest, energy_of(result.best->measurement).value_or(0));
+    width = std::max(width, result.plan.size());
+  }
+  fmt::print("{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}\n", "plan", width, "energy", "time", "evaluated",
+             "cost", "above optimum");
+  for (const PlanResult& result : comparison.plans) {
+    if (!result.best) {
+      fmt::print("{:<{}} {}\n", result.plan, width, result.why_not);
+      continue;
+    }
+    const double energy = energy_of(result.best->measurement).value_or(0);
+    const auto time = result.best->measurement.value("time");
+    fmt::print(
+        "{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}  {}\n", result.plan, width, human(energy, "J"),
+        time ? human(*time, "s") : "none", result.evaluated, human_duration(result.seconds),
+        result.above_optimum_percent ? fmt::format("{:.2f} %", *result.above_optimum_percent) : "unknown",
+        std::string(static_cast<std::size_t>(largest > 0 ? 24 * energy / largest : 0), '#'));
+  }
+  fmt::print("\n");
+  for (const PlanResult& result : comparison.plans) {
+    if (!result.best) continue;
+    fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
+    if (result.model_range && result.model) {
+      fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",
+                 result.model->found ? fmt::format("ridge at {:.0f} MHz", result.model->ridge_mhz.value)
+                                     : result.model->why_not,
+                 result.model_range->low_mhz, result.model_range->high_mhz,
+                 100 * result.model_range->removed_share);
+    }
+  }
+}
+
+std::string plans_figure(const PlanComparison& comparison) {
+  BarChart chart;
+  chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
+  chart.note = fmt::format("{}; {} configurations; every energy is {}", comparison.device, comparison.space,
+                           to_string(comparison.provenance));
+  for (const PlanResult& result : comparison.plans) {
+    BarChart::Bar bar{result.plan, std::nullopt, result.why_not};
+    if (result.best) {
+      bar.value = energy_of(result.best->measurement);
+      bar.text = fmt::format(
+          "{}, {} evaluated{}", human(bar.value.value_or(0), "J"), result.evaluated,
+          result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
+    }
+    chart.bars.push_back(std::move(bar));
+  }
+  return chart.to_svg();
+}
+
+void prepare_for_plans(Problem& problem, SetupOptions& setup) {
+  setup.live.energy = true;
+  const bool has_clocks =
+      !problem.execution_parameters.empty() ||
+      std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& parameter) {
+        return execution_kind(parameter) != ParameterKind::code;
+      });
+  if (has_clocks || !setup.device.starts_with("sim:")) return;
+  constexpr int kClocks = 15;
+  ExecutionParameterSpec clock;
+  clock.kind = ParameterKind::core_clock_mhz;
+  clock.choice = ExecutionParameterSpec::Choice::equidistant;
+  clock.count = kClocks;
+  problem.execution_parameters.push_back(clock);
+  fmt::print(stderr,
+             "note: the problem has no [execution] parameters; {} core clocks of the profile are added\n",
+             kClocks);
+}
+
+void run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+               ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
+  const std::vector<Plan> plans = find_plans(names, prepared.problem);
+  const SearchSpace* space = prepared.space.get();
+  Evaluator* evaluator = prepared.evaluator.get();
+  std::optional<SearchSpace> recorded_space;
+  std::unique_ptr<Evaluator> recorded;
+  std::unique_ptr<SimulatedDevice> simulated;
+  TrueEnergy truth;
+  const std::string& device = prepared.device.id;
+  if (device.starts_with("replay:")) {
+    const auto recording = std::make_shared<const Recording>(load_recording(device.substr(7)));
+    recorded_space.emplace(space_of(*recording));
+    recorded = make_replay(recording, *recorded_space);
+    space = &*recorded_space;
+    evaluator = recorded.get();
+    truth = [&](ConfigurationIndex index) -> std::optional<double> {
+      EvaluationRequest request;
+      request.index = index;
+      request.configuration = space->configuration(index);
+      recorded->submit(std::move(request));
+      const auto result = recorded->wait(0);
+      return result ? energy_of(result->measurement) : std::nullopt;
+    };
+  } else if (device.starts_with("sim:") && space->size() <= kTruthLimit) {
+    simulated = std::make_unique<SimulatedDevice>(load_device_profile(device.substr(4)), prepared.problem,
+                                                  space->parameters());
+    truth = [&](ConfigurationIndex index) {
+      return energy_of(simulated->truth(space->configuration(index)));
+    };
+  }
+
+  PlanOptions plan_options;
+  plan_options.seed = options.seed;
+  plan_options.budget = options.budget;
+  plan_options.strategy = options.strategy == "auto" ? "" : options.strategy;
+  plan_options.strategy_options = options.strategy_options;
+  plan_options.constants = prepared.constants;
+  plan_options.interrupted = options.interrupted;
+  if (evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
+  plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {
+    SessionProgress shown = now;
+    shown.phase = fmt::format("{}, stage {}", plan, stage);
+    progress(shown);
+  };
+  const PlanComparison comparison =
+      compare_plans(plans, prepared.problem, *space, *evaluator, plan_options, truth);
+  progress.finish();
+  if (!figure.empty()) {
+    std::ofstream out(figure);
+    out << plans_figure(comparison);
+    if (!out.flush()) throw UserError(fmt::format("cannot write the figure {}", figure.string()));
+  }
+  if (json) {
+    print_json(plans_document(comparison, space->parameters()));
+  } else {
+    print_plans(comparison, space->parameters());
+    if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
+  }
+}
+
+}  // namespace ergotune::cli

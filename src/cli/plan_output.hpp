@@ -1,0 +1,32 @@
+// What `tune --plan` does and says.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/progress.hpp"
+#include "ergotune/tune/plan.hpp"
+#include "ergotune/tune/session_setup.hpp"
+
+namespace ergotune::cli {
+
+/// The contract's document: {"plans":[{"plan","evaluated","energy","above_optimum_percent","best"}]} and
+/// more.
+nlohmann::ordered_json plans_document(const PlanComparison& comparison,
+                                      const std::vector<Parameter>& parameters);
+/// The comparison as a table with bars.
+void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters);
+/// The same as an SVG figure.
+std::string plans_figure(const PlanComparison& comparison);
+
+/// What plans need before the session is prepared: energy is measured, and a simulated device gets core
+/// clocks to choose from where the problem names no execution parameters.
+void prepare_for_plans(Problem& problem, SetupOptions& setup);
+
+/// Runs and compares plans on what was prepared. A replayed recording is its own space: the configurations
+/// that were recorded. `figure`, when not empty, is written as SVG.
+void run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+               ProgressPrinter& progress, bool json, const std::filesystem::path& figure);
+
+}  // namespace ergotune::cli
