@@ -5,6 +5,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/sensor.hpp"
 #include "power/sensor_family.hpp"
+#include "power/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -13,6 +14,12 @@ namespace {
 std::vector<std::unique_ptr<SensorFamily>> make_families() {
   std::vector<std::unique_ptr<SensorFamily>> families;
   families.push_back(make_nvml_family());
+  families.push_back(make_amdgpu_family());
+  families.push_back(make_tegra_family());
+  families.push_back(make_pm_counters_family());
+  families.push_back(make_rapl_family());
+  families.push_back(make_powersensor3_family());
+  families.push_back(make_powersensor2_family());
   families.push_back(make_command_family());
   return families;
 }
