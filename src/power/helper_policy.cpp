@@ -193,7 +193,7 @@ Policy load_policy(const std::string& file) {
 ControlRange clamp_range(ControlRange range, const Rule& rule, ControlQuantity quantity) {
   const auto found = rule.bounds.find(quantity);
   if (!range.supported || found == rule.bounds.end()) return {};
-  const auto [low, high] = found->second;
+  const double low = found->second.low, high = found->second.high;
   if (range.values.empty()) {
     range.low = std::max(range.low, low);
     range.high = std::min(range.high, high);
