@@ -298,6 +298,10 @@ void SessionRun::search() {
         }
       }
     }
+    if (outstanding_.empty() && !evaluations_left()) {
+      stopped_because_ = fmt::format("the budget of {} evaluations is spent", options_.budget.evaluations);
+      break;
+    }
     if (finished) {
       stopped_because_ =
           known_.size() == space_.size() ? "the whole space is measured" : "the strategy has finished";
