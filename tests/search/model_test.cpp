@@ -1,0 +1,151 @@
+// The models behind the Bayesian strategies, and the fits of scoring.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fixtures.hpp"
+#include "search/acquisition.hpp"
+#include "search/forest.hpp"
+#include "search/gaussian_process.hpp"
+#include "search/interpolation.hpp"
+#include "search/moves.hpp"
+
+namespace ergotune::search {
+namespace {
+
+using namespace search_tests;
+
+std::vector<ConfigurationIndex> everything(const SearchSpace& space) {
+  std::vector<ConfigurationIndex> all(space.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  return all;
+}
+
+double prediction_error(bool pool_first) {
+  const SearchSpace space = restricted_space();
+  GaussianProcess model(space);
+  if (pool_first) model.set_pool(everything(space));
+  Random random(5);
+  std::vector<double> values;
+  for (const ConfigurationIndex index : space.sample_distinct(60, random)) {
+    model.observe(index);
+    values.push_back(std::log(landscape(space, index)));
+  }
+  model.set_values(values);
+  model.fit();
+  if (!pool_first) model.set_pool(everything(space));
+  std::vector<float> mean, deviation;
+  model.predict(mean, deviation);
+  double squares = 0;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    const double error = mean[i] - std::log(landscape(space, i));
+    squares += error * error;
+  }
+  return std::sqrt(squares / static_cast<double>(space.size()));
+}
+
+TEST(GaussianProcess, LearnsAnInteractingLandscapeFromATenthOfIt) { EXPECT_LT(prediction_error(true), 0.15); }
+
+TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
+  EXPECT_NEAR(prediction_error(true), prediction_error(false), 1e-4);
+}
+
+TEST(GaussianProcess, IsSureOfWhatItSawAndUnsureElsewhere) {
+  const SearchSpace space = line_space(50);
+  GaussianProcess model(space);
+  model.set_pool(everything(space));
+  std::vector<double> values;
+  for (const ConfigurationIndex index : {2, 5, 9, 14}) {
+    model.observe(index);
+    values.push_back(std::sin(0.3 * static_cast<double>(index)));
+  }
+  model.set_values(values);
+  model.fit();
+  std::vector<float> mean, deviation;
+  model.predict(mean, deviation);
+  EXPECT_NEAR(mean[5], std::sin(1.5), 0.1);
+  EXPECT_LT(deviation[5], deviation[30]);
+  EXPECT_LT(deviation[5], 0.3f);
+}
+
+TEST(RandomForest, SeparatesGoodFromBad) {
+  const SearchSpace space = restricted_space();
+  RandomForest forest(space, {});
+  Random random(3);
+  std::vector<float> rows;
+  std::vector<double> values;
+  for (const ConfigurationIndex index : space.sample_distinct(150, random)) {
+    rows.resize(rows.size() + forest.features());
+    forest.encode(index, rows.data() + rows.size() - forest.features());
+    values.push_back(std::log(landscape(space, index)));
+  }
+  forest.fit(rows, values, random);
+  std::vector<double> predicted, truth;
+  std::vector<float> row(forest.features());
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    double mean = 0, deviation = 0;
+    forest.encode(i, row.data());
+    forest.predict(row.data(), mean, deviation);
+    EXPECT_GE(deviation, 0);
+    predicted.push_back(mean);
+    truth.push_back(std::log(landscape(space, i)));
+  }
+  double together = 0, a = 0, b = 0, ma = 0, mb = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    ma += predicted[i] / static_cast<double>(truth.size());
+    mb += truth[i] / static_cast<double>(truth.size());
+  }
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    together += (predicted[i] - ma) * (truth[i] - mb);
+    a += (predicted[i] - ma) * (predicted[i] - ma);
+    b += (truth[i] - mb) * (truth[i] - mb);
+  }
+  EXPECT_GT(together / std::sqrt(a * b), 0.8);
+}
+
+TEST(Acquisition, ExpectedImprovement) {
+  EXPECT_NEAR(expected_improvement(0, 1), 0.3989422804, 1e-9);
+  EXPECT_NEAR(expected_improvement(3, 1e-9), 3, 1e-6);
+  EXPECT_EQ(expected_improvement(-1, 0), 0);
+  EXPECT_LT(expected_improvement(-2, 1), expected_improvement(-1, 1));
+}
+
+TEST(Interpolation, PchipKeepsDataAndMonotonicity) {
+  const std::vector<double> x = {0, 1, 2, 4, 5}, y = {10, 9, 3, 2.9, 0};
+  std::vector<double> at;
+  for (int i = 0; i <= 500; ++i) at.push_back(i / 100.0);
+  const auto curve = pchip(x, y, at);
+  EXPECT_NEAR(curve[100], 9, 1e-12);
+  EXPECT_NEAR(curve[400], 2.9, 1e-12);
+  for (std::size_t i = 1; i < curve.size(); ++i) EXPECT_LE(curve[i], curve[i - 1] + 1e-12);
+}
+
+TEST(Interpolation, DecreasingFitIsTheLeastSquaresOne) {
+  const std::vector<double> x = {3, 1, 2, 4, 4}, y = {6, 5, 4, 1, 3};
+  // by hand: x = 1: 5, x = 2 and 3 pool to 5 (with x = 1: 5, 5, 5), x = 4: 2
+  const auto fit = decreasing_fit(x, y, std::vector<double>{0, 1, 2, 3, 3.5, 4, 9});
+  EXPECT_NEAR(fit[0], 5, 1e-12);
+  EXPECT_NEAR(fit[2], 5, 1e-12);
+  EXPECT_NEAR(fit[3], 5, 1e-12);
+  EXPECT_NEAR(fit[4], 3.5, 1e-12);
+  EXPECT_NEAR(fit[6], 2, 1e-12);
+}
+
+TEST(Moves, StayInTheSpace) {
+  const SearchSpace space = restricted_space();
+  Moves moves(space);
+  Random random(1);
+  std::vector<ConfigurationIndex> neighbours;
+  for (int i = 0; i < 300; ++i) {
+    const ConfigurationIndex from = space.sample(random);
+    const ConfigurationIndex next = moves.random_neighbour(from, random);
+    space.neighbours(from, Neighbourhood::hamming, neighbours);
+    EXPECT_TRUE(next == from || std::count(neighbours.begin(), neighbours.end(), next) == 1);
+    std::vector<double> point;
+    for (std::size_t p = 0; p < space.dimensions(); ++p) point.push_back(40 * random.normal());
+    EXPECT_LT(moves.towards(from, point, random), space.size());
+  }
+}
+
+}  // namespace
+}  // namespace ergotune::search

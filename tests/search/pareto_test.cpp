@@ -1,0 +1,100 @@
+#include "ergotune/search/pareto.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "fixtures.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace search_tests;
+using Points = std::vector<std::vector<double>>;
+
+TEST(Pareto, FrontLeavesOutTheDominatedAndTwins) {
+  const Points points = {{2, 2}, {1, 4}, {4, 1}, {3, 3}, {2, 2}, {1, 5}};
+  EXPECT_EQ(pareto_front(points), (std::vector<std::size_t>{1, 0, 2}));
+  const Points three = {{1, 2, 3}, {1, 2, 4}, {3, 2, 1}, {2, 2, 2}};
+  EXPECT_EQ(pareto_front(three), (std::vector<std::size_t>{0, 3, 2}));
+}
+
+TEST(Pareto, HypervolumeByHand) {
+  EXPECT_NEAR(hypervolume({{1, 3}, {2, 2}, {3, 1}}, std::vector<double>{4, 4}), 6, 1e-12);
+  EXPECT_NEAR(hypervolume({{5, 1}}, std::vector<double>{4, 4}), 0, 1e-12);
+  EXPECT_NEAR(hypervolume({{1, 1, 1}}, std::vector<double>{3, 3, 3}), 8, 1e-12);
+  // two boxes of 2 x 2 x 1 and 1 x 1 x 2 that share 1 x 1 x 1
+  EXPECT_NEAR(hypervolume({{1, 1, 2}, {2, 2, 1}}, std::vector<double>{3, 3, 3}), 4 + 2 - 1, 1e-12);
+}
+
+// A GPU's trade between time and energy: code parameters rugged, the clock smooth.
+struct TradeOff {
+  SearchSpace space;
+  std::vector<std::vector<double>> values;
+};
+
+TradeOff trade_off() {
+  std::vector<Value> clocks, blocks;
+  for (int i = 0; i < 18; ++i) clocks.push_back(600 + 60 * i);
+  for (int i = 1; i <= 16; ++i) blocks.push_back(32 * i);
+  Parameter clock = parameter("clock", clocks);
+  clock.kind = ParameterKind::core_clock_mhz;
+  TradeOff result{SearchSpace::build({parameter("block", blocks), parameter("unroll", {1, 2, 4, 8}),
+                                      parameter("vector", {1, 2, 4}), clock},
+                                     {restriction("block * vector <= 1024")}),
+                  {}};
+  for (ConfigurationIndex i = 0; i < result.space.size(); ++i) {
+    const Configuration c = result.space.configuration(i);
+    const double b = std::log2(c[0].as_real()), u = std::log2(c[1].as_real()), v = std::log2(c[2].as_real());
+    const double f = c[3].as_real() / 1000;
+    const double work =
+        std::exp(0.25 * std::abs(b - 7.5) + 0.2 * std::abs(u - 2 + 0.5 * v) + 0.1 * std::abs(v - 1));
+    const double time = work * (0.4 + 0.6 / f);
+    const double power = 40 + 60 / work + 70 * f * std::pow(0.7 + 0.3 * std::max(0.0, f - 0.9) / 0.3, 2);
+    result.values.push_back({time, time * power});
+  }
+  return result;
+}
+
+double share_of_front(const std::string& name, std::uint64_t seed) {
+  const TradeOff data = trade_off();
+  StrategyContext c;
+  c.space = &data.space;
+  c.seed = seed;
+  c.objectives = 2;
+  c.budget = data.space.size() / 20;
+  const auto strategy = make_strategy(name, c);
+  Points seen;
+  while (seen.size() < c.budget)
+    for (const auto index : strategy->ask(1)) {
+      Outcome outcome;
+      outcome.ok = true;
+      outcome.values = data.values[index];
+      strategy->tell(index, outcome);
+      seen.push_back(data.values[index]);
+    }
+  std::vector<double> reference = {0, 0};
+  for (const std::size_t f : pareto_front(data.values))
+    for (int o = 0; o < 2; ++o) reference[o] = std::max(reference[o], 1.1 * data.values[f][o]);
+  return hypervolume(seen, reference) / hypervolume(data.values, reference);
+}
+
+TEST(Pareto, BayesianFindsTheFrontWithinATwentiethOfTheSpace) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    EXPECT_GE(share_of_front("bayesian_pareto", seed), 0.98);
+    EXPECT_GE(share_of_front("auto", seed), 0.98);
+  }
+}
+
+TEST(Pareto, Nsga2BeatsRandomSampling) {
+  double nsga = 0, random = 0;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    nsga += share_of_front("nsga2", seed);
+    random += share_of_front("random", seed);
+  }
+  EXPECT_GT(nsga, random);
+}
+
+}  // namespace
+}  // namespace ergotune
