@@ -18,6 +18,10 @@ void add_measure_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_analyse_command(CLI::App& app);
+void add_model_command(CLI::App& app);
+void add_import_command(CLI::App& app);
+void add_export_command(CLI::App& app);
 void add_worker_command(CLI::App& app);
 
 /// The one JSON document of a verb called with --json, on standard output.

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   cli::add_score_command(app);
   cli::add_worker_command(app);
   cli::add_report_command(app);
+  cli::add_analyse_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
   try {

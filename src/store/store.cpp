@@ -157,6 +157,9 @@ struct Store::State {
   std::optional<Statement> insert_running, delete_running, insert_measurement;
   std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
 
+  /// One measurement's row, and the end of its begin(); inside a transaction.
+  void insert(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
+
   void prepare_writing() {
     // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
     // flusher brings it there at once.
@@ -269,22 +272,34 @@ void Store::withdraw(std::int64_t session, const Configuration& configuration) {
   state_->flusher->wrote();
 }
 
-void Store::add(std::int64_t session, const Configuration& configuration, const Measurement& measurement) {
+void Store::State::insert(std::int64_t session, const Configuration& configuration,
+                          const Measurement& measurement) {
   const std::string text = configuration_text(configuration);
   Json times = Json::array();
   for (const double time : measurement.times) times.push_back(number_json(time));
-  Transaction transaction(state_->database);
-  Statement& insert = *state_->insert_measurement;
-  insert.bind(1, session).bind(2, text).bind(3, to_string(measurement.status)).bind(4, measurement.message);
-  insert.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
-  insert.bind(7, numbers_text(measurement.metric_errors)).bind(8, dump(Json(measurement.warnings)));
-  insert.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
-  insert.bind(12, measurement.measure_seconds)
+  Statement& row = *insert_measurement;
+  row.bind(1, session).bind(2, text).bind(3, to_string(measurement.status)).bind(4, measurement.message);
+  row.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
+  row.bind(7, numbers_text(measurement.metric_errors)).bind(8, dump(Json(measurement.warnings)));
+  row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
+  row.bind(12, measurement.measure_seconds)
       .bind(13, measurement.tuner_seconds)
       .bind(14, measurement.finished_at);
-  insert.run();
-  state_->delete_running->bind(1, session).bind(2, text);
-  state_->delete_running->run();
+  row.run();
+  delete_running->bind(1, session).bind(2, text);
+  delete_running->run();
+}
+
+void Store::add(std::int64_t session, const Configuration& configuration, const Measurement& measurement) {
+  Transaction transaction(state_->database);
+  state_->insert(session, configuration, measurement);
+  transaction.commit();
+  state_->flusher->wrote();
+}
+
+void Store::add_all(std::int64_t session, const std::vector<StoredRow>& rows) {
+  Transaction transaction(state_->database);
+  for (const StoredRow& row : rows) state_->insert(session, row.configuration, row.measurement);
   transaction.commit();
   state_->flusher->wrote();
 }

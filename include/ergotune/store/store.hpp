@@ -69,6 +69,8 @@ class Store {
   /// Also ends begin(). When it returns, the row survives the death of this process in any way; it is on its way to
   /// the disk, which it reaches within one disk flush (some ms), so that it survives the death of the machine as well.
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
+  /// Adds many rows in one transaction (imports): all of them or, when it throws, none.
+  void add_all(std::int64_t session, const std::vector<StoredRow>& rows);
   std::vector<StoredRow> rows(std::int64_t session) const;
   /// Returns when every row added so far is on the disk. The destructor does the same.
   void flush();

@@ -1,0 +1,100 @@
+// ergotune export: stored results in the formats of others.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/results.hpp"
+#include "ergotune/base/error.hpp"
+
+namespace ergotune::cli {
+
+namespace {
+
+struct ExportOptions {
+  std::string source = kDefaultStore, format, output;
+  std::int64_t session = 0;
+  std::optional<std::string> objective;
+  bool json = false;
+};
+
+const std::vector<std::string> kFormats{"kt", "t4", "t4-metadata", "csv", "wisdom", "header"};
+
+void write_file(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::binary);
+  stream << text;
+  stream.close();
+  if (!stream)
+    throw UserError("cannot write this file: does its folder exist, and may you write there?",
+                    {file.string(), 0, 0});
+}
+
+/// Wisdom and headers hold the best of every session (or of the one asked for).
+std::string best_text(const ExportOptions& options, std::size_t& count) {
+  std::vector<BestResult> best;
+  // The latest session first: for a device tuned twice its result holds.
+  auto all = load_all_ranked(options.source, options.session, options.objective);
+  for (auto ranked = all.rbegin(); ranked != all.rend(); ++ranked) {
+    if (auto entry = best_of(*ranked)) best.push_back(std::move(*entry));
+  }
+  if (best.empty())
+    throw UserError("nothing has worked in these results, so there is no best to export",
+                    {options.source, 0, 0});
+  count = best.size();
+  return options.format == "wisdom" ? to_wisdom(best) : to_c_header(best);
+}
+
+std::string rows_text(const ExportOptions& options, std::size_t& count) {
+  ResultSet results = load_results(options.source, options.session);
+  if (options.objective) results.objective = *options.objective;
+  count = results.rows.size();
+  if (options.format == "kt") return to_kernel_tuner_cache(results);
+  if (options.format == "csv") return to_csv(results);
+  if (options.format == "t4-metadata") return to_t4_metadata(results);
+  return to_t4_results(results);
+}
+
+void export_results(const ExportOptions& options) {
+  std::size_t count = 0;
+  const bool best = options.format == "wisdom" || options.format == "header";
+  const std::string text = best ? best_text(options, count) : rows_text(options, count);
+  if (options.output.empty() || options.output == "-") {
+    if (options.json) throw UserError("--json needs -o FILE: both would write to standard output");
+    fmt::print("{}", text);
+    return;
+  }
+  write_file(options.output, text);
+  if (options.json) {
+    print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", count}});
+  } else {
+    fmt::print("Wrote {}: {} {}\n", options.output, count, best ? "best configurations" : "rows");
+  }
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  auto* verb = app.add_subcommand("export", "Write stored results in the formats of other tools");
+  verb->add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
+      ->capture_default_str();
+  verb->add_option(
+          "--format", options->format,
+          "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (best per device, for applications), header "
+          "(the same as #defines of C)")
+      ->required()
+      ->check(CLI::IsMember(kFormats));
+  verb->add_option("-o,--output", options->output, "File to write (default: standard output)");
+  verb->add_option("--session", options->session,
+                   "Session of the store (default: the latest; wisdom and header: all)");
+  verb->add_option("--objective", options->objective,
+                   "Choose the best by this instead of what was tuned for");
+  add_json_option(*verb, options->json);
+  verb->footer(
+      "Examples: ergotune export results.db --format kt -o cache.json\n"
+      "          ergotune export results.db --format header -o gemm_tuned.h");
+  verb->callback([options] { export_results(*options); });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,43 @@
+// Results as `show`, `import` and `export` use them: read from a store or a file of another tool, and ranked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/search/objective.hpp"
+#include "ergotune/store/export.hpp"
+
+namespace ergotune::cli {
+
+/// What every verb that reads results calls its default.
+inline constexpr const char* kDefaultStore = "ergotune.db";
+
+bool is_store(const std::filesystem::path& file);
+
+/// A session of a store (0: the latest), or a recording of any format.
+ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
+
+struct RankedResults {
+  ResultSet results;
+  Objective objective;
+  /// Rows that worked, the best first, one per configuration; for a Pareto objective its front.
+  std::vector<std::size_t> best;
+  std::map<std::string, std::uint64_t> statuses;
+};
+
+/// Ranks by the results' own objective, or by `objective` when given. Throws UserError for an objective that
+/// means nothing.
+RankedResults rank(ResultSet results, const std::optional<std::string>& objective);
+
+/// Every session of a store, ranked by its own objective; a recording is one session.
+std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
+                                           const std::optional<std::string>& objective);
+
+/// The best row as wisdom and headers take it; nullopt when nothing worked.
+std::optional<BestResult> best_of(const RankedResults& ranked);
+
+}  // namespace ergotune::cli

@@ -1,0 +1,266 @@
+// ergotune show: what a store holds. The best configuration, the next best, failures in the compiler's words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/progress.hpp"
+#include "cli/results.hpp"
+#include "cli/table.hpp"
+#include "ergotune/base/clock.hpp"
+
+namespace ergotune::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMessageLines = 12;
+
+struct ShowOptions {
+  std::string source = kDefaultStore;
+  std::int64_t session = 0;
+  std::size_t top = 10;
+  std::optional<std::string> objective;
+  bool failures = false, sessions = false, json = false;
+};
+
+const Measurement& measurement_of(const RankedResults& ranked, std::size_t row) {
+  return ranked.results.rows[row].measurement;
+}
+
+/// Failures with the same message, counted; the first configuration stands for all.
+struct Failure {
+  Status status = Status::runtime_error;
+  std::string message;
+  std::size_t count = 0, first_row = 0;
+};
+
+std::vector<Failure> failures_of(const ResultSet& results) {
+  std::map<std::pair<Status, std::string>, Failure> groups;
+  for (std::size_t i = 0; i < results.rows.size(); ++i) {
+    const Measurement& m = results.rows[i].measurement;
+    if (usable(m.status)) continue;
+    const auto [found, added] = groups.try_emplace({m.status, m.message}, Failure{m.status, m.message, 0, i});
+    ++found->second.count;
+  }
+  std::vector<Failure> list;
+  for (auto& [key, failure] : groups) list.push_back(std::move(failure));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Failure& a, const Failure& b) { return a.count > b.count; });
+  return list;
+}
+
+Json row_document(const RankedResults& ranked, std::size_t row) {
+  const ResultSet& results = ranked.results;
+  Json document{{"configuration", to_json(results.parameters, results.rows[row].configuration)}};
+  document.update(to_json(measurement_of(ranked, row)));
+  if (const auto value = ranked.objective.value(measurement_of(ranked, row))) document["objective"] = *value;
+  return document;
+}
+
+Json sessions_document(const Store& store) {
+  Json list = Json::array();
+  for (const SessionInfo& info : store.sessions()) {
+    list.push_back({{"session", info.id},
+                    {"problem", info.problem},
+                    {"device", info.device},
+                    {"objective", info.objective},
+                    {"provenance", to_string(info.provenance)},
+                    {"rows", info.rows},
+                    {"created_at", iso_time(info.created_at)}});
+  }
+  return list;
+}
+
+Json document(const RankedResults& ranked, const ShowOptions& options) {
+  const ResultSet& results = ranked.results;
+  Json json{{"source", options.source},
+            {"problem", results.problem},
+            {"device", results.device},
+            {"provenance", to_string(results.provenance)},
+            {"objective",
+             {{"name", ranked.objective.name()},
+              {"direction", ranked.objective.direction() == Direction::maximise ? "max" : "min"}}},
+            {"rows", results.rows.size()},
+            {"statuses", ranked.statuses}};
+  json["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
+  json["top"] = Json::array();
+  for (std::size_t i = 0; i < std::min(options.top, ranked.best.size()); ++i) {
+    json["top"].push_back(row_document(ranked, ranked.best[i]));
+  }
+  if (options.failures) {
+    json["failures"] = Json::array();
+    for (const Failure& failure : failures_of(results)) {
+      json["failures"].push_back(
+          {{"status", to_string(failure.status)},
+           {"count", failure.count},
+           {"message", failure.message},
+           {"configuration", to_json(results.parameters, results.rows[failure.first_row].configuration)}});
+    }
+  }
+  if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
+  return json;
+}
+
+std::string with_interval(const Measurement& m, const std::string& name, const std::vector<Metric>& metrics) {
+  const auto value = m.value(name);
+  if (!value) return "-";
+  std::string text = human(*value, unit_of(name, metrics));
+  const double error = m.standard_error(name);
+  if (error > 0 && std::isfinite(error) && *value != 0)
+    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
+  return text;
+}
+
+/// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
+std::vector<std::string> value_columns(const RankedResults& ranked) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    const bool there = std::any_of(ranked.best.begin(), ranked.best.end(), [&](std::size_t row) {
+      return measurement_of(ranked, row).value(name).has_value();
+    });
+    if (there) names.push_back(name);
+  };
+  for (const std::string& name : ranked.objective.quantities()) add(name);
+  for (const char* name : {"time", "energy", "power"}) add(name);
+  if (ranked.best.empty()) return names;
+  for (const auto& [name, value] : measurement_of(ranked, ranked.best.front()).metrics) add(name);
+  return names;
+}
+
+void print_head(const RankedResults& ranked, const ShowOptions& options) {
+  const ResultSet& results = ranked.results;
+  fmt::print("{} on {}", results.problem, results.device.empty() ? "an unnamed device" : results.device);
+  if (results.provenance != Provenance::measured) fmt::print(" ({})", to_string(results.provenance));
+  fmt::print("\n{}, by {}: ", options.source, ranked.objective.name());
+  std::string statuses;
+  for (const auto& [status, count] : ranked.statuses)
+    statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, status);
+  fmt::print("{} rows ({})\n", results.rows.size(), statuses.empty() ? "none yet" : statuses);
+}
+
+void print_best(const RankedResults& ranked) {
+  if (ranked.best.empty()) {
+    fmt::print("\nNothing has worked yet.\n");
+    return;
+  }
+  if (ranked.objective.kind() == Objective::Kind::pareto) return;
+  const ResultSet& results = ranked.results;
+  const Measurement& best = measurement_of(ranked, ranked.best.front());
+  fmt::print("\nBest configuration\n  {}\n",
+             describe(results.parameters, results.rows[ranked.best.front()].configuration));
+  std::size_t widest = 0;
+  for (const auto& [name, quantity] : best.quantities) widest = std::max(widest, name.size());
+  for (const auto& [name, value] : best.metrics) widest = std::max(widest, name.size());
+  const auto line = [&](const std::string& name) {
+    fmt::print("  {:<{}}  {}\n", name, widest, with_interval(best, name, results.metrics));
+  };
+  for (const auto& [name, quantity] : best.quantities) line(name);
+  for (const auto& [name, value] : best.metrics) line(name);
+  for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
+}
+
+void print_top(const RankedResults& ranked, std::size_t top) {
+  const std::size_t count = std::min(top, ranked.best.size());
+  if (count == 0) return;
+  const ResultSet& results = ranked.results;
+  const std::vector<std::string> values = value_columns(ranked);
+  std::vector<std::string> header{"#"};
+  header.insert(header.end(), values.begin(), values.end());
+  std::vector<std::size_t> varying;  // a parameter with one value says nothing in a table
+  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
+    if (results.parameters[p].values.size() < 2) continue;
+    varying.push_back(p);
+    header.push_back(results.parameters[p].name);
+  }
+  Table table(header);
+  for (std::size_t i = 0; i < count; ++i) {
+    const StoredRow& row = results.rows[ranked.best[i]];
+    std::vector<std::string> cells{std::to_string(i + 1)};
+    for (const std::string& name : values)
+      cells.push_back(with_interval(row.measurement, name, results.metrics));
+    for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+    table.add(std::move(cells));
+  }
+  const bool front = ranked.objective.kind() == Objective::Kind::pareto;
+  fmt::print("\n{} {} of {}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
+             table.to_string(2, terminal_width()));
+}
+
+void print_failures(const ResultSet& results) {
+  const auto failures = failures_of(results);
+  fmt::print("\nFailures{}\n", failures.empty() ? ": none" : "");
+  for (const Failure& failure : failures) {
+    fmt::print("  {} x {}, first with {}\n", failure.count, to_string(failure.status),
+               describe(results.parameters, results.rows[failure.first_row].configuration));
+    std::size_t begin = 0, lines = 0;
+    while (begin < failure.message.size()) {
+      const std::size_t end = std::min(failure.message.find('\n', begin), failure.message.size());
+      if (lines++ == kMessageLines) {
+        fmt::print("      ... (--json has all of it)\n");
+        break;
+      }
+      fmt::print("      {}\n", failure.message.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+}
+
+void print_sessions(const Store& store) {
+  Table table({"session", "problem", "device", "objective", "rows", "begun", "what"});
+  for (const std::size_t column : {1, 2, 3, 5, 6}) table.align_left(column);
+  for (const SessionInfo& info : store.sessions()) {
+    table.add({std::to_string(info.id), info.problem, info.device, info.objective, std::to_string(info.rows),
+               iso_time(info.created_at), to_string(info.provenance)});
+  }
+  fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
+}
+
+void show(const ShowOptions& options) {
+  if (options.sessions && !options.json) {
+    print_sessions(Store::open(options.source, true));
+    return;
+  }
+  const RankedResults ranked = rank(load_results(options.source, options.session), options.objective);
+  if (options.json) {
+    print_json(document(ranked, options));
+    return;
+  }
+  print_head(ranked, options);
+  print_best(ranked);
+  print_top(ranked, options.top);
+  const auto failed = std::count_if(ranked.results.rows.begin(), ranked.results.rows.end(),
+                                    [](const StoredRow& row) { return !usable(row.measurement.status); });
+  if (options.failures) {
+    print_failures(ranked.results);
+  } else if (failed > 0) {
+    fmt::print("\n{} failed; --failures says why\n", failed);
+  }
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app) {
+  auto options = std::make_shared<ShowOptions>();
+  auto* verb = app.add_subcommand("show", "Show the best configurations and the failures of stored results");
+  verb->add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
+      ->capture_default_str();
+  verb->add_option("--session", options->session, "Session of the store (default: the latest)");
+  verb->add_option("--top", options->top, "Rows of the table of the best")->capture_default_str();
+  verb->add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
+  verb->add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
+  verb->add_flag("--sessions", options->sessions, "List the sessions of the store");
+  add_json_option(*verb, options->json);
+  verb->footer(
+      "Examples: ergotune show\n          ergotune show results.db --session 2 --top 20 --objective energy\n"
+      "          ergotune show results.db --failures");
+  verb->callback([options] { show(*options); });
+}
+
+}  // namespace ergotune::cli

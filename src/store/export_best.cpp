@@ -1,0 +1,116 @@
+// What applications use: wisdom files and C headers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/store/export.hpp"
+#include "store/json_values.hpp"
+
+namespace ergotune {
+
+namespace {
+
+constexpr int kWisdomVersion = 1;
+
+/// "NVIDIA A100-PCIE-40GB" -> "NVIDIA_A100_PCIE_40GB"
+std::string macro_name(const std::string& text) {
+  std::string result;
+  for (const unsigned char c : text) {
+    const char next = std::isalnum(c) ? static_cast<char>(std::toupper(c)) : '_';
+    if (next == '_' && (result.empty() || result.back() == '_')) continue;
+    result += next;
+  }
+  while (!result.empty() && result.back() == '_') result.pop_back();
+  return result.empty() ? "UNKNOWN" : result;
+}
+
+/// C has no True: a macro's value must mean something to its preprocessor.
+std::string macro_value(const Value& value) {
+  if (value.is_bool()) return value.truthy() ? "1" : "0";
+  return value.to_string();
+}
+
+/// Text that cannot end a comment early.
+std::string in_comment(std::string text) {
+  for (auto at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "* /");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string provenance_of(const Measurement& m) {
+  for (const auto& [name, quantity] : m.quantities) {
+    if (quantity.provenance != Provenance::measured) return to_string(quantity.provenance);
+  }
+  return to_string(Provenance::measured);
+}
+
+Json entry_json(const BestResult& best) {
+  Json constants = Json::object(), configuration = Json::object(), execution = Json::object(),
+       quantities = Json::object();
+  for (const auto& [name, value] : best.constants) constants[name] = value_json(value);
+  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
+    Json& into = best.parameters[p].kind == ParameterKind::code ? configuration : execution;
+    into[best.parameters[p].name] = value_json(best.configuration[p]);
+  }
+  for (const auto& [name, quantity] : best.measurement.quantities) {
+    quantities[name] = {{"value", number_json(quantity.value)},
+                        {"standard_error", number_json(quantity.standard_error)}};
+  }
+  return {{"problem", best.problem},
+          {"constants", constants},
+          {"device", best.device},
+          {"objective", best.objective},
+          {"configuration", configuration},
+          {"execution", execution},
+          {"quantities", quantities},
+          {"metrics", best.measurement.metrics},
+          {"provenance", provenance_of(best.measurement)},
+          {"finished_at", iso_time(best.measurement.finished_at)}};
+}
+
+std::string block(const BestResult& best) {
+  std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device),
+                                 in_comment(best.objective), provenance_of(best.measurement));
+  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
+    if (best.parameters[p].kind == ParameterKind::code) continue;
+    text += fmt::format("; run at {} = {}", best.parameters[p].name, best.configuration[p].to_string());
+  }
+  text += " */\n";
+  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
+    if (best.parameters[p].kind != ParameterKind::code) continue;
+    text += fmt::format("#define {} {}\n", best.parameters[p].name, macro_value(best.configuration[p]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_wisdom(const std::vector<BestResult>& best) {
+  Json entries = Json::array();
+  for (const BestResult& entry : best) entries.push_back(entry_json(entry));
+  const Json json{{"ergotune_wisdom", kWisdomVersion}, {"entries", entries}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_c_header(const std::vector<BestResult>& best) {
+  const std::string problem = best.empty() ? "problem" : best.front().problem;
+  const std::string guard = fmt::format("{}_TUNED_H", macro_name(problem));
+  std::string text = fmt::format(
+      "/* Tuned parameters of {}, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
+      "#ifndef {}\n#define {}\n\n",
+      in_comment(problem), guard, guard);
+  std::set<std::string> devices;
+  for (const BestResult& entry : best) {
+    const std::string name = macro_name(entry.device);
+    if (!devices.insert(name).second) continue;  // the first entry of a device holds
+    text +=
+        fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", name, block(entry));
+  }
+  if (!best.empty()) text += fmt::format("#else /* default */\n{}#endif\n", block(best.front()));
+  return text + fmt::format("\n#endif /* {} */\n", guard);
+}
+
+}  // namespace ergotune
