@@ -13,7 +13,7 @@ namespace {
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation"});
+              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation", "space_only"});
   const auto folder = file.parent_path();
   Problem problem;
   problem.file = file;
@@ -32,8 +32,11 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   }
   if (const toml::node* node = root.find("restrictions"))
     problem.restrictions = read_restrictions(root, *node);
-  root.require("kernel", "a table [kernel] with function, source and arguments");
-  problem.kernel = read_kernel(*root.optional_table("kernel"), folder);
+  // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake.
+  if (root.optional_table("kernel") || !root.optional_boolean("space_only").value_or(false)) {
+    root.require("kernel", "a table [kernel] with function, source and arguments");
+    problem.kernel = read_kernel(*root.optional_table("kernel"), folder);
+  }
   if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
   if (const auto table = root.optional_table("verification")) {
     problem.verification = read_verification(*table, folder, problem.kernel);
