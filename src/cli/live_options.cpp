@@ -30,6 +30,8 @@ void add_live_options(CLI::App& verb, LiveArguments& a) {
   verb.add_option("--energy-budget", a.energy_budget, "Seconds of energy measurement per configuration")
       ->check(CLI::PositiveNumber);
   verb.add_option("--control", a.controls, "Clock and limit control: nvml:0, tegra, amdgpu:card0, cpufreq");
+  verb.add_flag("--take-over", a.take_over,
+                "Set clocks although somebody else seems to have locked them (they end at the defaults)");
   verb.add_option("--warm-up", a.warm_up, "Launches before the first timed one (1)")
       ->check(CLI::NonNegativeNumber);
   verb.add_option("--min-repeats", a.min_repeats, "Timed samples at least (7)")
@@ -61,6 +63,7 @@ SetupOptions setup_with(const LiveArguments& a, const Problem& problem) {
   SetupOptions options = SetupOptions::from(problem);
   if (a.device) options.device = *a.device;
   if (!a.controls.empty()) options.controls = a.controls;
+  options.take_over = a.take_over;
   options.in_process = a.in_process;
   LiveOptions& live = options.live;
   if (a.jobs) live.jobs = *a.jobs;

@@ -18,7 +18,7 @@ struct LiveArguments {
   std::optional<int> jobs, warm_up, min_repeats, max_repeats;
   std::optional<double> precision, time_limit, compile_time_limit, energy_budget, max_seconds;
   std::vector<std::string> sensors, controls;
-  bool cold_cache = false, no_cache = false, no_verify = false, in_process = false;
+  bool cold_cache = false, no_cache = false, no_verify = false, in_process = false, take_over = false;
 };
 
 /// Adds them to a verb, FILE included.

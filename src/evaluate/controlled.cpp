@@ -34,7 +34,8 @@ class ControlledEvaluator final : public Evaluator {
     return fmt::format("{}, clocks set through {}", inner_->description(), session_->control().id());
   }
   Provenance provenance() const override { return inner_->provenance(); }
-  std::size_t capacity() const override { return inner_->capacity(); }
+  // More than the inner evaluator holds: what is seen beforehand can be put in order.
+  std::size_t capacity() const override { return std::max<std::size_t>(8, 2 * inner_->capacity()); }
   std::size_t pending() const override { return queue_.size() + failed_.size() + inner_->pending(); }
 
   void submit(EvaluationRequest request) override {

@@ -106,6 +106,12 @@ ControlEnvironment ControlEnvironment::from_environment() {
   } else {
     environment.state_folder = std::filesystem::path(variable("HOME")) / ".local/state/ergotune";
   }
+  // The guardian must look in the same places, wherever this process may go.
+  std::error_code ignored;
+  environment.sysfs_root = std::filesystem::absolute(environment.sysfs_root, ignored);
+  environment.state_folder = std::filesystem::absolute(environment.state_folder, ignored);
+  if (environment.nvml_library.find('/') != std::string::npos)
+    environment.nvml_library = std::filesystem::absolute(environment.nvml_library, ignored).string();
   return environment;
 }
 

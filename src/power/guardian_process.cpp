@@ -41,7 +41,8 @@ std::string guardian_program(std::string& verb) {
   if (dladdr(reinterpret_cast<void*>(&enable_guardian_verb), &info) == 0 || !info.dli_fname) return {};
   std::error_code code;
   const auto folder = std::filesystem::absolute(info.dli_fname, code).parent_path();
-  for (const char* place : {"ergotune", "bin/ergotune", "../bin/ergotune", "../../../../bin/ergotune"})
+  for (const char* place :
+       {"ergotune", "bin/ergotune", "../bin/ergotune", "../../ergotune", "../../../../bin/ergotune"})
     if (const auto program = folder / place;
         ::access(program.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(program, code))
       return program;

@@ -175,6 +175,8 @@ std::unique_ptr<Control> find_control(PreparedSession& prepared, const SetupOpti
 }
 
 void prepare_live(PreparedSession& prepared, const SetupOptions& options) {
+  // Clocks that a killed session left behind would spoil every measurement.
+  for (const RestoreReport& report : replay_stale_journals()) prepared.notes.push_back(report.summary);
   const Problem original = prepared.problem;
   LiveOptions live = options.live;
   live.device = options.device;
@@ -228,8 +230,9 @@ void prepare_live(PreparedSession& prepared, const SetupOptions& options) {
     if (!candidates.empty()) device->establish_reference(candidates);
   }
   if (control) {
-    replay_stale_journals();
-    auto session = ControlSession::open(std::move(control));
+    ControlSessionOptions control_options;
+    control_options.take_over = options.take_over;
+    auto session = ControlSession::open(std::move(control), control_options);
     for (const std::string& note : session->notes()) prepared.notes.push_back(note);
     prepared.evaluator = make_controlled_evaluator(std::move(prepared.evaluator), std::move(session),
                                                    prepared.space->parameters());

@@ -7,7 +7,6 @@
 
 #include <deque>
 
-#include "ergotune/base/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian_host.hpp"
 
@@ -141,52 +140,6 @@ TEST_F(Controlled, CancelDropsWhatHasNotStarted) {
   evaluator->cancel();
   EXPECT_EQ(evaluator->pending(), 0u);
   EXPECT_THAT(drain(), SizeIs(0));
-}
-
-struct Setup : Controlled {
-  Problem problem;
-  void SetUp() override {
-    control_trees::add_tegra(tree);
-    setenv("ERGOTUNE_SYSFS_ROOT", tree.root().c_str(), 1);
-    setenv("ERGOTUNE_STATE_DIR", (state.root() / "state").c_str(), 1);
-    setenv("ERGOTUNE_HELPER_SOCKET", "/nowhere", 1);
-    setenv("ERGOTUNE_NVML", "/nowhere", 1);
-    Parameter tile;
-    tile.name = "TILE";
-    tile.values = {Value(1), Value(2)};
-    problem.parameters = {tile};
-    ExecutionParameterSpec clock;
-    clock.choice = ExecutionParameterSpec::Choice::equidistant;
-    clock.count = 3;
-    problem.execution_parameters = {clock};
-  }
-  void TearDown() override {
-    for (const char* name : {"ERGOTUNE_SYSFS_ROOT", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET",
-                             "ERGOTUNE_NVML", "ERGOTUNE_FORBID_CONTROLS"})
-      unsetenv(name);
-  }
-};
-
-TEST_F(Setup, PutsTheHardwaresClocksInFrontOfTheProblemsParameters) {
-  const auto setup = prepare_controls(problem, DeviceInfo{}, {"tegra"});
-  ASSERT_NE(setup.session, nullptr);
-  ASSERT_THAT(problem.parameters, SizeIs(2));
-  EXPECT_EQ(problem.parameters[0].name, "core_clock_mhz");
-  EXPECT_THAT(problem.parameters[0].values, ElementsAre(Value(306), Value(816), Value(1300.5)));
-  EXPECT_THAT(problem.execution_parameters, SizeIs(0));
-}
-
-TEST_F(Setup, GoesOnWithoutClocksWhereTheyMayNotBeSet) {
-  setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
-  const auto setup = prepare_controls(problem, DeviceInfo{}, {});
-  EXPECT_EQ(setup.session, nullptr);
-  EXPECT_THAT(problem.parameters, SizeIs(1));
-  EXPECT_THAT(setup.notes, ElementsAre(HasSubstr("without clocks")));
-}
-
-TEST_F(Setup, NamesTheControlsThereAre) {
-  EXPECT_THROW(prepare_controls(problem, DeviceInfo{}, {"nvml:0"}), UserError);
-  EXPECT_THROW(prepare_controls(problem, DeviceInfo{}, {"tegra", "cpufreq"}), UserError);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ergotune/base/process.hpp"
@@ -155,6 +156,71 @@ TEST_F(Clocks, AnUnknownControlNamesThoseThatAreHere) {
   const auto result = ergotune({"clocks", "status", "--control", "nvml:7"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("nvml:0"));
+}
+
+// A tuning run on the CPU with its clock among the parameters, set on a tree of files.
+struct TunedClocks : Clocks {
+  std::string problem = (state.root() / "problem.toml").string();
+  std::map<std::string, std::string> before;
+  const std::string clock_file = "/sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq";
+  void SetUp() override {
+    Clocks::SetUp();
+    control_trees::add_cpufreq(tree);
+    before = tree.contents();
+  }
+  std::vector<std::string> tune(int turns, const std::string& clocks) {
+    std::ofstream(problem) << "name = \"clocks\"\n[parameters]\nturn = \"range(1, " << turns + 1
+                           << ")\"\n[execution]\ncore_clock_mhz = " << clocks << R"(
+[kernel]
+function = "work"
+arguments = [{ name = "n", type = "int32", value = 100 }, { name = "b", type = "float32", count = 100, access = "write" }]
+[kernel.source.c]
+text = '''
+void work(int n, float* b) { for (int i = 0; i < n; ++i) b[i] = i * turn / turn; }
+'''
+)";
+    return {"tune",        problem,      "--device",     "host",  "--strategy",
+            "brute_force", "--no-store", "--no-confirm", "--json"};
+  }
+};
+
+TEST_F(TunedClocks, AreSetAndPutBack) {
+  const auto result = ergotune(tune(2, "[800, 2000, 3600]"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto document = json::parse(result.out);
+  EXPECT_EQ(document.at("evaluated"), 6);
+  EXPECT_TRUE(document.at("best").at("configuration").contains("core_clock_mhz"));
+  EXPECT_THAT(result.err, HasSubstr("cpufreq"));
+  EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(TunedClocks, APlainMistakeIsToldBeforeAnythingIsSet) {
+  const auto result = ergotune(tune(2, "[800, 2100]"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("2100"));
+  EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(TunedClocks, ArePutBackWhenTheRunIsKilled) {
+  auto arguments = tune(400, "\"all\"");
+  arguments.insert(arguments.begin(), ERGOTUNE_BINARY_DIR "/ergotune");
+  auto run = ChildProcess::start(arguments, options);
+  const auto eventually = [](const auto& condition) {
+    for (int i = 0; i < 10000 && !condition(); ++i) usleep(3000);
+    return condition();
+  };
+  ASSERT_TRUE(eventually([&] { return tree.get(clock_file) == "800000"; }));
+  run.kill(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+}
+
+TEST_F(TunedClocks, GoOnWithoutClocksWhereTheyAreForbidden) {
+  options.environment["ERGOTUNE_FORBID_CONTROLS"] = "1";
+  const auto result = ergotune(tune(2, "[800, 2000, 3600]"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out).at("evaluated"), 2);
+  EXPECT_THAT(result.err, HasSubstr("forbidden"));
+  EXPECT_EQ(tree.contents(), before);
 }
 
 }  // namespace

@@ -185,6 +185,25 @@ TEST_F(NvmlControls, ASetterThatPretendsIsFoundOutWhenItIsPutBack) {
   EXPECT_EQ(fake().board().power_limit_mw, 700000u);
 }
 
+TEST_F(NvmlControls, AStepThatFailsDoesNotKeepTheOthersFromBeingPutBack) {
+  ControlSessionOptions options;
+  options.restore_attempts = 2;
+  auto session = ControlSession::open(open_control("nvml:0", environment), options);
+  ASSERT_TRUE(session->apply({{kCore, 1410}, {kMemory, 1593}, {kPower, 300}}).ok());
+  fake().add_fault("nvmlDeviceResetGpuLockedClocks", 999);  // the first step of all
+  const auto report = session->finish();
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(fake().board().locked, 1);
+  EXPECT_EQ(fake().board().memory_locked, 0);
+  EXPECT_EQ(fake().board().power_limit_mw, 700000u);
+  EXPECT_EQ(fake().board().persistence, 0);
+  ASSERT_THAT(list_journals(environment), SizeIs(1)) << "what could not be done waits";
+  session.reset();
+  fake().clear_faults();
+  EXPECT_TRUE(replay_stale_journals(environment).at(0).complete);
+  EXPECT_EQ(fake().board().locked, 0);
+}
+
 TEST_F(NvmlControls, ForgedStepsAreRefused) {
   auto control = open_control("nvml:0", environment);
   const std::string uuid = fake().board().uuid;

@@ -2,12 +2,9 @@
 // evaluator, never while another is being measured, in an order that changes them as seldom as possible.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
 #include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/power/guardian.hpp"
 
@@ -22,25 +19,5 @@ namespace ergotune {
 std::unique_ptr<Evaluator> make_controlled_evaluator(std::unique_ptr<Evaluator> inner,
                                                      std::unique_ptr<ControlSession> session,
                                                      std::vector<Parameter> parameters);
-
-/// What prepare_controls() found.
-struct ControlSetup {
-  /// Null: clocks and limits stay as they are.
-  std::unique_ptr<ControlSession> session;
-  /// For the user: a stale journal was replayed, permission is missing, a lock was taken over.
-  std::vector<std::string> notes;
-};
-
-/// Everything that must happen to clocks before a problem is tuned on a device. Replays stale journals; when
-/// the problem has execution parameters, opens the control (`control_ids`, at most one; empty: the device's
-/// own), puts the parameters with the hardware's values in front of problem.parameters (what stands first
-/// varies slowest in enumeration order, so clocks change seldom), clears problem.execution_parameters, and
-/// opens the session. Where clocks may not be set, the notes say what is missing and the problem is tuned
-/// without them. Throws UserError for a user's mistake: an unknown control, values that the hardware has not,
-/// a device that another session holds. To be called before problem.build_space(); then, with a session,
-/// make_controlled_evaluator(live evaluator, session, problem.parameters).
-ControlSetup prepare_controls(Problem& problem, const DeviceInfo& device,
-                              const std::vector<std::string>& control_ids, bool take_over = false,
-                              const std::map<ParameterKind, std::vector<double>>& suggested = {});
 
 }  // namespace ergotune

@@ -23,6 +23,8 @@ struct SetupOptions {
   LiveOptions live;
   /// Controls for execution parameters; none: the device's own.
   std::vector<std::string> controls;
+  /// Set clocks although somebody else's lock seems to be in force.
+  bool take_over = false;
   /// Measures in this process instead of in workers (callables that cannot leave it).
   bool in_process = false;
   /// Values for execution parameters that ask for the model's suggestion (tune/model).
