@@ -1,0 +1,215 @@
+#include "ergotune/analysis/tradeoff.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "ergotune/base/statistics.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// "GFLOP/s", "gflops" and the like: the metric of work per second, and that per joule.
+std::string plain(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '/') out += static_cast<char>(std::tolower(c));
+  }
+  return out;
+}
+bool is_efficiency(const std::string& name) {
+  const std::string p = plain(name);
+  return p.find("/w") != std::string::npos || p.find("perwatt") != std::string::npos ||
+         p.find("/j") != std::string::npos || p.find("perjoule") != std::string::npos;
+}
+bool is_speed(const std::string& name) {
+  const std::string p = plain(name);
+  return !is_efficiency(name) &&
+         (p.find("flop") != std::string::npos || p.find("gops") != std::string::npos ||
+          p.find("tops") != std::string::npos || p.find("gb/s") != std::string::npos);
+}
+
+const RecordedColumn* find_column(const Recording& recording, bool (*wanted)(const std::string&)) {
+  for (const RecordedColumn& column : recording.columns) {
+    if (wanted(column.name)) return &column;
+  }
+  return nullptr;
+}
+
+/// Where a line x = at (or y = at, with the coordinates exchanged) cuts the hull: lowest and highest
+/// crossing.
+std::pair<double, double> cut(const std::vector<std::size_t>& hull, const std::vector<double>& x,
+                              const std::vector<double>& y, double at) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t i = 0; i < hull.size(); ++i) {
+    const std::size_t a = hull[i], b = hull[(i + 1) % hull.size()];
+    if ((x[a] - at) * (x[b] - at) > 0) continue;
+    const double share = x[b] != x[a] ? (at - x[a]) / (x[b] - x[a]) : 0;
+    for (const double v :
+         {y[a] + share * (y[b] - y[a]), x[b] == x[a] ? y[b] : y[a] + share * (y[b] - y[a])}) {
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  }
+  return {low, high};
+}
+
+Quadrants quadrants_of(const std::vector<TradeoffPoint>& points) {
+  Quadrants q;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].speed > points[q.fastest].speed) q.fastest = i;
+    if (points[i].efficiency > points[q.most_efficient].efficiency) q.most_efficient = i;
+  }
+  const TradeoffPoint fastest = points[q.fastest], efficient = points[q.most_efficient];
+  for (const TradeoffPoint& p : points) {
+    const bool above = p.efficiency > fastest.efficiency, right = p.speed > efficient.speed;
+    q.beat_fastest_in_energy += above;
+    q.beat_most_efficient_in_speed += right;
+    q.beat_both += above && right;
+  }
+  q.energy_saved = 1 - efficient.energy / fastest.energy;
+  q.speed_lost = 1 - efficient.speed / fastest.speed;
+  return q;
+}
+
+Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed,
+                 const std::vector<double>& efficiency) {
+  Spread spread;
+  const auto& points = tradeoff.points;
+  const auto [e_low, e_high] =
+      cut(tradeoff.hull, speed, efficiency, points[tradeoff.quadrants->most_efficient].speed);
+  if (e_low > 0) spread.energy_at_equal_speed = std::max(1.0, e_high / e_low);
+  const auto [s_low, s_high] =
+      cut(tradeoff.hull, efficiency, speed, points[tradeoff.quadrants->fastest].efficiency);
+  if (s_low > 0) spread.time_at_equal_efficiency = std::max(1.0, s_high / s_low);
+
+  // Windows of 1 % over the times, with their extremes of energy kept in two monotone queues.
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < points.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return points[a].time < points[b].time; });
+  std::vector<std::size_t> least, most;
+  std::size_t least_from = 0, most_from = 0, first = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto energy = [&](std::size_t k) { return points[order[k]].energy; };
+    while (least.size() > least_from && energy(least.back()) >= energy(i)) least.pop_back();
+    while (most.size() > most_from && energy(most.back()) <= energy(i)) most.pop_back();
+    least.push_back(i);
+    most.push_back(i);
+    while (points[order[i]].time > 1.01 * points[order[first]].time) ++first;
+    while (least[least_from] < first) ++least_from;
+    while (most[most_from] < first) ++most_from;
+    spread.energy_within_one_percent =
+        std::max(spread.energy_within_one_percent, energy(most[most_from]) / energy(least[least_from]));
+  }
+  return spread;
+}
+
+void add_correlation(Tradeoff& tradeoff, const std::string& name, bool is_parameter,
+                     const std::vector<double>& values) {
+  std::vector<double> v, speed, efficiency, product;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    v.push_back(values[i]);
+    speed.push_back(tradeoff.points[i].speed);
+    efficiency.push_back(tradeoff.points[i].efficiency);
+    product.push_back(tradeoff.points[i].speed * tradeoff.points[i].efficiency);
+  }
+  if (v.size() < 3) return;
+  const auto [low, high] = std::minmax_element(v.begin(), v.end());
+  if (*low == *high) return;
+  QuantityCorrelation c{name, is_parameter, correlation(v, speed), 0, 0, v.size()};
+  if (tradeoff.has_energy) {
+    c.efficiency = correlation(v, efficiency);
+    c.product = correlation(v, product);
+  }
+  tradeoff.correlations.push_back(c);
+}
+
+}  // namespace
+
+Tradeoff analyse_tradeoff(const Recording& recording) {
+  Tradeoff tradeoff;
+  const RecordedColumn* time = recording.column("time");
+  const RecordedColumn* energy = recording.column("energy");
+  const RecordedColumn* power = recording.column("power");
+  const RecordedColumn* clock = recording.column("core_clock");
+  const RecordedColumn* speed = find_column(recording, is_speed);
+  const RecordedColumn* efficiency = find_column(recording, is_efficiency);
+  tradeoff.speed_name = speed != nullptr ? speed->name : "launches per second";
+  tradeoff.efficiency_name =
+      efficiency != nullptr && speed != nullptr ? efficiency->name : "launches per joule";
+  if (time == nullptr) return tradeoff;
+  std::size_t clock_parameter = recording.parameters.size();
+  for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
+    if (recording.parameters[i].kind == ParameterKind::core_clock_mhz) clock_parameter = i;
+  }
+
+  std::size_t with_energy = 0;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    const double t = time->value[row];
+    if (!usable(recording.statuses[row]) || !(t > 0) || !std::isfinite(t)) continue;
+    double e = energy != nullptr ? energy->value[row] : kNone;
+    if (!std::isfinite(e) && power != nullptr) e = power->value[row] * t;
+    if (!(e > 0)) e = kNone;
+    with_energy += std::isfinite(e);
+    TradeoffPoint point{row, t, e, 1 / t, 1 / e, kNone};
+    if (speed != nullptr && speed->value[row] > 0) {
+      point.speed = speed->value[row];
+      // Work per joule follows from work per second; a recorded efficiency may rest on another power.
+      point.efficiency = point.speed * t / e;
+    }
+    if (clock_parameter < recording.parameters.size()) {
+      point.clock_mhz =
+          recording.parameters[clock_parameter].values[recording.position(row)[clock_parameter]].as_real();
+    } else if (clock != nullptr) {
+      point.clock_mhz = clock->value[row] * 1e-6;
+    }
+    tradeoff.points.push_back(point);
+  }
+  auto& points = tradeoff.points;
+  if (points.empty()) return tradeoff;
+  tradeoff.has_energy = with_energy > 0;
+  if (tradeoff.has_energy) {
+    std::erase_if(points, [](const TradeoffPoint& p) { return !std::isfinite(p.energy); });
+  }
+  std::vector<double> times, energies, speeds, efficiencies;
+  for (const TradeoffPoint& p : points) {
+    times.push_back(p.time);
+    energies.push_back(tradeoff.has_energy ? p.energy : 0.0);
+    speeds.push_back(p.speed);
+    efficiencies.push_back(p.efficiency);
+  }
+  tradeoff.pareto = pareto_front(times, energies);
+  if (tradeoff.has_energy) {
+    tradeoff.quadrants = quadrants_of(points);
+    tradeoff.hull = convex_hull(speeds, efficiencies);
+    const auto top =
+        std::find(tradeoff.hull.begin(), tradeoff.hull.end(), tradeoff.quadrants->most_efficient);
+    if (top != tradeoff.hull.end()) std::rotate(tradeoff.hull.begin(), top, tradeoff.hull.end());
+    tradeoff.spread = spread_of(tradeoff, speeds, efficiencies);
+  }
+
+  std::vector<double> values(points.size());
+  for (const RecordedColumn& column : recording.columns) {
+    for (std::size_t i = 0; i < points.size(); ++i) values[i] = column.value[points[i].row];
+    add_correlation(tradeoff, column.name, false, values);
+  }
+  for (std::size_t k = 0; k < recording.parameters.size(); ++k) {
+    const auto& list = recording.parameters[k].values;
+    if (std::any_of(list.begin(), list.end(), [](const Value& v) { return !v.is_number(); })) continue;
+    for (std::size_t i = 0; i < points.size(); ++i)
+      values[i] = list[recording.position(points[i].row)[k]].as_real();
+    add_correlation(tradeoff, recording.parameters[k].name, true, values);
+  }
+  std::stable_sort(tradeoff.correlations.begin(), tradeoff.correlations.end(),
+                   [&](const auto& a, const auto& b) {
+                     return tradeoff.has_energy ? std::abs(a.efficiency) > std::abs(b.efficiency)
+                                                : std::abs(a.speed) > std::abs(b.speed);
+                   });
+  return tradeoff;
+}
+
+}  // namespace ergotune
