@@ -30,7 +30,10 @@ int main(int argc, char** argv) {
   cli::add_measure_command(app);
   cli::add_score_command(app);
   cli::add_worker_command(app);
+  cli::add_show_command(app);
   cli::add_report_command(app);
+  cli::add_import_command(app);
+  cli::add_export_command(app);
   cli::add_analyse_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
