@@ -91,13 +91,13 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
 }
 
 void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file) {
-  const std::filesystem::path fresh = file.string() + fmt::format(".{}", ::getpid());
+  // A descriptor of the session's (/proc/PID/fd/N) can only be written in place; the hashes tell a half-written one.
+  const bool in_place = file.string().starts_with("/proc/");
+  const std::filesystem::path fresh = in_place ? file.string() : file.string() + fmt::format(".{}", ::getpid());
   std::error_code ignored;
-  std::filesystem::create_directories(file.parent_path(), ignored);
+  if (!in_place) std::filesystem::create_directories(file.parent_path(), ignored);
   std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  const auto put = [&](std::uint64_t value) {
-    out.write(reinterpret_cast<const char*>(&value), sizeof value);
-  };
+  const auto put = [&](std::uint64_t value) { out.write(reinterpret_cast<const char*>(&value), sizeof value); };
   out.write(kMagic, sizeof kMagic);
   put(outputs.size());
   for (const auto& [position, contents] : outputs) {
@@ -108,6 +108,7 @@ void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& f
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   out.close();
+  if (in_place) return;
   if (out) {
     std::filesystem::rename(fresh, file, ignored);
   } else {
