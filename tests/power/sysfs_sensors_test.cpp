@@ -1,0 +1,355 @@
+// Tegra, amdgpu, RAPL and pm_counters over trees with known physics (tests/fakes/sysfs_trees).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/power/sensor.hpp"
+#include "fakes/sysfs_trees/sysfs_trees.hpp"
+
+using namespace ergotune;
+using namespace ergotune::test;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr double kObserve = 0.9;     // s: three periods of the curve
+constexpr std::size_t kEnough = 40;  // readings
+constexpr double kPatience = 30;     // s, on a machine with other things to do
+
+/// Readings of a sensor whose tree is brought up to date right before each read. Pairs that the scheduler
+/// tore apart are left out: what is tested is the sensor, not this machine.
+template <class Update>
+std::vector<Reading> observe(Sensor& sensor, Update update) {
+  std::vector<Reading> kept;
+  const double start = host_seconds();
+  while (host_seconds() < start + kObserve || (kept.size() < kEnough && host_seconds() < start + kPatience)) {
+    std::vector<Reading> readings;
+    const double before = host_seconds();
+    update(before);
+    sensor.read(readings);
+    if (host_seconds() - before < 2e-3) kept.insert(kept.end(), readings.begin(), readings.end());
+    usleep(2000);
+  }
+  return kept;
+}
+
+/// Power readings against the curve at their times: the mean has no bias, and no reading is far off.
+void expect_true_power(const std::vector<Reading>& readings, const PowerCurve& curve) {
+  ASSERT_GE(readings.size(), kEnough);
+  double sum = 0, truth = 0;
+  for (const auto& reading : readings) {
+    sum += reading.value;
+    truth += curve.power(reading.time);
+    EXPECT_NEAR(reading.value / curve.power(reading.time), 1, 0.05);
+  }
+  EXPECT_NEAR(sum / truth, 1, 0.01);
+}
+
+void expect_true_energy(const std::vector<Reading>& readings, const PowerCurve& curve) {
+  ASSERT_GE(readings.size(), kEnough);
+  const double truth = curve.energy(readings.front().time, readings.back().time);
+  EXPECT_NEAR((readings.back().value - readings.front().value) / truth, 1, 0.01);
+  for (std::size_t i = 1; i < readings.size(); ++i) EXPECT_GE(readings[i].value, readings[i - 1].value);
+}
+
+std::vector<std::string> ids_of(const std::string& family) {
+  std::vector<std::string> ids;
+  for (const auto& info : list_sensors())
+    if (info.id.starts_with(family + ":")) ids.push_back(info.id);
+  return ids;
+}
+
+std::string refusal(const std::string& id) {
+  try {
+    open_sensor(id);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Tegra
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(Tegra, RailsOfTheHwmonLayoutWithTheGpuFirst) {
+  OrinTree orin;
+  EXPECT_THAT(ids_of("tegra"),
+              testing::ElementsAre("tegra:VDD_GPU_SOC", "tegra:VDD_CPU_CV", "tegra:VIN_SYS_5V0"));
+  EXPECT_EQ(open_sensor("tegra")->info().id, "tegra:VDD_GPU_SOC");
+  EXPECT_NEAR(open_sensor("tegra")->info().update_period, 1e-3, 1e-9);
+  EXPECT_THAT(refusal("tegra:VDD_GPU"), HasSubstr("VDD_GPU_SOC"));
+}
+
+TEST(Tegra, RailsOfTheIioLayoutByAllTheirLabels) {
+  XavierTree xavier;
+  EXPECT_THAT(ids_of("tegra"), testing::ElementsAre("tegra:GPU", "tegra:CPU", "tegra:SOC"));
+  std::vector<Reading> out;
+  ASSERT_EQ(open_sensor("tegra:CPU")->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out.at(0).value, 6, 1e-9) << "0.5 A at 12 V, without a power file";
+}
+
+TEST(Tegra, HwmonPowerIsTrue) {
+  OrinTree orin;
+  const PowerCurve curve{15, 6, 0.3};
+  const auto sensor = open_sensor("tegra:VDD_GPU_SOC");
+  expect_true_power(observe(*sensor, [&](double t) { orin.rail(1, curve.power(t)); }), curve);
+}
+
+TEST(Tegra, IioPowerIsTrue) {
+  XavierTree xavier;
+  const PowerCurve curve{9, 4, 0.3};
+  const auto sensor = open_sensor("tegra:GPU");
+  expect_true_power(observe(*sensor, [&](double t) { xavier.power(0, curve.power(t)); }), curve);
+}
+
+TEST(Tegra, ARailThatIsOffIsAFailureNotZeroWatts) {
+  OrinTree orin;
+  const auto sensor = open_sensor("tegra:VDD_GPU_SOC");
+  orin.rail(1, 0);
+  std::vector<Reading> out;
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+  EXPECT_THAT(sensor->last_error(), HasSubstr("VDD_GPU_SOC"));
+  orin.remove(std::string(OrinTree::kChip) + "/hwmon/hwmon1/curr1_input");
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+}
+
+TEST(Tegra, DevicesGetTheirOwnRails) {
+  OrinTree orin;
+  const auto gpu = sensors_for_device("GPU-1", "", false);
+  ASSERT_FALSE(gpu.empty());
+  EXPECT_EQ(gpu[0]->info().id, "tegra:VDD_GPU_SOC");
+  const auto cpu = sensors_for_device("", "", true);
+  ASSERT_FALSE(cpu.empty());
+  EXPECT_EQ(cpu[0]->info().id, "tegra:VDD_CPU_CV");
+}
+
+TEST(Tegra, TheMonitorReadsTheGpusClockAndTemperature) {
+  OrinTree orin;
+  const auto monitor = monitor_for_device("GPU-1", "");
+  ASSERT_NE(monitor, nullptr);
+  EXPECT_NEAR(monitor->read().core_clock_mhz.value_or(0), 1300.5, 1e-9);
+  EXPECT_NEAR(monitor->read().temperature_c.value_or(0), 52.5, 1e-9);
+  orin.put("/sys/class/thermal/thermal_zone1/temp", -256000);
+  EXPECT_FALSE(monitor->read().temperature_c) << "a sleeping GPU has no temperature";
+  EXPECT_EQ(monitor_for_device("", ""), nullptr) << "the CPU's monitor is not the GPU's";
+}
+
+// amdgpu
+// --------------------------------------------------------------------------------------------------------
+
+TEST(Amdgpu, CardsAreMetByPciAddress) {
+  AmdgpuTree tree;
+  EXPECT_THAT(ids_of("amdgpu"), testing::ElementsAre("amdgpu:card0", "amdgpu:card1"));
+  const auto sensors = sensors_for_device("", "00000000:c3:00.0", false);
+  ASSERT_EQ(sensors.size(), 1u);
+  EXPECT_EQ(sensors[0]->info().id, "amdgpu:card1");
+  std::vector<Reading> out;
+  ASSERT_EQ(sensors[0]->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out.at(0).value, 90, 1e-9) << "newer cards have power1_input only";
+  std::vector<std::string> notes;
+  EXPECT_TRUE(sensors_for_device("", "00000000:99:00.0", false, &notes).empty());
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("amdgpu: no card at")));
+}
+
+TEST(Amdgpu, PowerIsTrue) {
+  AmdgpuTree tree;
+  const PowerCurve curve{200, 80, 0.3};
+  const auto sensor = open_sensor("amdgpu:card0");
+  expect_true_power(observe(*sensor, [&](double t) { tree.power(curve.power(t)); }), curve);
+}
+
+TEST(Amdgpu, ASleepingCardIsAFailure) {
+  AmdgpuTree tree;
+  const auto sensor = open_sensor("amdgpu");
+  tree.power(0);
+  std::vector<Reading> out;
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+}
+
+TEST(Amdgpu, TheMonitorReadsTheBoard) {
+  AmdgpuTree tree;
+  const auto monitor = monitor_for_device("", "0000:03:00.0");
+  ASSERT_NE(monitor, nullptr);
+  const auto state = monitor->read();
+  EXPECT_NEAR(state.core_clock_mhz.value_or(0), 2100, 1e-9);
+  EXPECT_NEAR(state.memory_clock_mhz.value_or(0), 1000, 1e-9);
+  EXPECT_NEAR(state.temperature_c.value_or(0), 61, 1e-9);
+  EXPECT_NEAR(state.power_limit_w.value_or(0), 300, 1e-9);
+  EXPECT_FALSE(state.core_voltage_v);
+}
+
+// RAPL
+// ----------------------------------------------------------------------------------------------------------
+
+TEST(Rapl, ZonesAndTheirSum) {
+  RaplTree tree;
+  EXPECT_THAT(ids_of("rapl"), testing::ElementsAre("rapl:packages", "rapl:package-0", "rapl:package-0/core",
+                                                   "rapl:package-0/dram", "rapl:package-1", "rapl:psys",
+                                                   "rapl:package-1/core"));
+  EXPECT_EQ(sensors_for_device("", "", true).at(0)->info().id, "rapl:packages");
+  EXPECT_TRUE(sensors_for_device("GPU-1", "", false).empty());
+}
+
+TEST(Rapl, EnergyIsTrueThroughAWrap) {
+  RaplTree tree;
+  const PowerCurve curve{100, 40, 0.3};
+  const double start = host_seconds();
+  const auto sensor = open_sensor("rapl:packages");
+  const auto readings = observe(*sensor, [&](double t) {
+    tree.energy("intel-rapl:0", RaplTree::kRange * 1e-6 - 20 + 0.7 * curve.energy(start, t));
+    tree.energy("intel-rapl:1", 5 + 0.3 * curve.energy(start, t));
+  });
+  expect_true_energy(readings, curve);
+  EXPECT_GT(readings.back().value, 40);
+}
+
+TEST(Rapl, WrapsAddUp) {
+  RaplTree tree;
+  const auto sensor = open_sensor("rapl:package-0");
+  std::vector<Reading> out;
+  for (int i = 0; i < 20; ++i) {
+    tree.energy("intel-rapl:0", 700.0 * i);
+    EXPECT_EQ(sensor->read(out), ReadStatus::ok);
+  }
+  EXPECT_NEAR(out.back().value - out.front().value, 700 * 19, 0.01);
+}
+
+TEST(Rapl, AfterMoreThanARangesTimeTheEnergyIsNotKnown) {
+  RaplTree tree;
+  tree.put("/sys/class/powercap/intel-rapl:0/max_energy_range_uj", 1'000'000);
+  const auto sensor = open_sensor("rapl:package-0");
+  std::vector<Reading> out;
+  sensor->read(out);
+  usleep(5000);  // 1 J at 1000 W is gone in 1 ms
+  out.clear();
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+  EXPECT_THAT(sensor->last_error(), HasSubstr("wrapped more than once"));
+}
+
+TEST(Rapl, NothingNewIsSaidAsSuch) {
+  RaplTree tree;
+  const auto sensor = open_sensor("rapl:package-0");
+  std::vector<Reading> out;
+  tree.energy("intel-rapl:0", 1);
+  EXPECT_EQ(sensor->read(out), ReadStatus::ok);
+  EXPECT_EQ(sensor->read(out), ReadStatus::no_new_data);
+  tree.energy("intel-rapl:0", 1.5);
+  EXPECT_EQ(sensor->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out[1].value - out[0].value, 0.5, 1e-3);
+}
+
+TEST(Rapl, ACounterThatGoesBackWithoutARangeIsAFailure) {
+  RaplTree tree;
+  tree.remove("/sys/class/powercap/intel-rapl:0/max_energy_range_uj");
+  const auto sensor = open_sensor("rapl:package-0");
+  std::vector<Reading> out;
+  tree.energy("intel-rapl:0", 5);
+  sensor->read(out);
+  tree.energy("intel-rapl:0", 1);
+  out.clear();
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+}
+
+TEST(Rapl, CountersThatOnlyRootReadsSaySo) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  RaplTree tree;
+  for (const char* zone : {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1",
+                           "intel-rapl:1:0", "intel-rapl:10"})
+    std::filesystem::permissions(tree.real(std::string("/sys/class/powercap/") + zone + "/energy_uj"),
+                                 std::filesystem::perms::none);
+  EXPECT_THAT(refusal("rapl:package-0"), HasSubstr("root only"));
+  EXPECT_THAT(refusal("rapl:package-0"), HasSubstr("chmod a+r"));
+}
+
+TEST(Rapl, AbsentCountersSayWhereTheyWereLookedFor) {
+  SysfsTree empty;
+  EXPECT_THAT(refusal("rapl:package-0"), HasSubstr("/sys/class/powercap"));
+}
+
+// pm_counters
+// ---------------------------------------------------------------------------------------------------
+
+TEST(PmCounters, SensorsOfANode) {
+  CrayTree tree(2, true);
+  EXPECT_THAT(ids_of("pm_counters"), testing::ElementsAre("pm_counters:node", "pm_counters:accel0",
+                                                          "pm_counters:accel1", "pm_counters:cpu"));
+  EXPECT_NEAR(open_sensor("pm_counters")->info().update_period, 0.1, 1e-9);
+  EXPECT_EQ(sensors_for_device("", "", true).at(0)->info().id, "pm_counters:cpu");
+  // two accelerators: which of them is this GPU cannot be known
+  std::vector<std::string> notes;
+  EXPECT_TRUE(sensors_for_device("GPU-1", "", false, &notes).empty());
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("--sensor pm_counters:accel0")));
+}
+
+TEST(PmCounters, EnergyIsTrueAndStampedWhenItWasCurrent) {
+  for (const bool with_times : {true, false}) {
+    CrayTree tree(1, with_times);
+    const PowerCurve curve{400, 100, 0.3};
+    const auto sensor = open_sensor("pm_counters:accel0");
+    const double start = host_seconds();
+    double next = start;
+    // scans every 20 ms here, to have enough of them
+    const auto readings = observe(*sensor, [&](double t) {
+      if (t < next) return;
+      next += 0.02;
+      tree.scan(0, 1e6 + curve.energy(start, t), wall_seconds() - (host_seconds() - t));
+    });
+    expect_true_energy(readings, curve);
+    for (std::size_t i = 1; i < readings.size(); ++i)
+      EXPECT_GT(readings[i].time, readings[i - 1].time + 0.005);
+  }
+}
+
+TEST(PmCounters, AReadAcrossTwoScansIsTakenAgain) {
+  // While it is read, scans go on as fast as they can. Every scan has joules = microseconds of its stamp /
+  // 1e6 * 1e4: a torn line or a line of another scan breaks that.
+  CrayTree tree(1, true);
+  const auto sensor = open_sensor("pm_counters:node");
+  std::vector<Reading> readings;
+  sensor->read(readings);
+  readings.clear();  // the tree's first scan has no time
+  const double origin = wall_seconds() - host_seconds();
+  {
+    Writer writer([&] {
+      const double wall = wall_seconds();
+      tree.scan((wall - origin) * 1e4, 0, wall);
+      usleep(300);
+    });
+    for (const double end = host_seconds() + kPatience; readings.size() < kEnough && host_seconds() < end;) {
+      sensor->read(readings);
+      usleep(500);
+    }
+  }
+  ASSERT_GE(readings.size(), kEnough);
+  for (const auto& reading : readings) EXPECT_NEAR(reading.value / 1e4, reading.time, 2e-3);
+}
+
+TEST(PmCounters, ACounterThatGoesBackwardsIsAFailure) {
+  CrayTree tree(1, false);
+  const auto sensor = open_sensor("pm_counters:node");
+  std::vector<Reading> out;
+  tree.scan(500, 0, 0);
+  EXPECT_EQ(sensor->read(out), ReadStatus::ok);
+  tree.scan(20, 0, 0);
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_THAT(sensor->last_error(), HasSubstr("restarted"));
+  EXPECT_EQ(out.size(), 1u);
+}
+
+TEST(PmCounters, NonsenseIsAFailure) {
+  CrayTree tree(1, false);
+  const auto sensor = open_sensor("pm_counters:node");
+  tree.put("/sys/cray/pm_counters/energy", "not available");
+  tree.put("/sys/cray/pm_counters/freshness", 99);
+  std::vector<Reading> out;
+  EXPECT_EQ(sensor->read(out), ReadStatus::failed);
+  EXPECT_TRUE(out.empty());
+}
+
+}  // namespace
