@@ -62,6 +62,9 @@ class Bayesian : public StrategyBase {
     bool pending = false;
   };
 
+  /// Observations times candidates that take some milliseconds a step.
+  static constexpr double kAffordable = 4e6;
+
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
     if (context().budget > 0)
@@ -113,13 +116,14 @@ class Bayesian : public StrategyBase {
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
-    const auto affordable =
-        std::max<std::size_t>(1000, static_cast<std::size_t>(6e6) / std::max<std::size_t>(n, 1));
-    const bool too_many = model_.pool().size() > std::max(affordable, candidates_.limit() / 8) * 2;
-    if (model_.pool().empty() || too_many || (!candidates_.whole() && (fit_due || improved_))) {
-      model_.set_pool(
-          candidates_.draw(memory(), best_known(5), random(), std::min(candidates_.limit(), affordable * 2)));
+    const std::size_t affordable = std::clamp<std::size_t>(
+        static_cast<std::size_t>(kAffordable / static_cast<double>(n)), 1000, candidates_.limit());
+    const bool stale = !candidates_.whole() && (fit_due || improved_);
+    if (model_.pool().empty() || stale || model_.pool().size() > 2 * affordable) {
+      model_.set_pool(candidates_.draw(memory(), best_known(5), random(), affordable));
       improved_ = false;
+    } else if (fit_due) {
+      model_.refit_pool();
     }
     model_.predict(mean_, deviation_);
   }

@@ -56,7 +56,10 @@ class BayesianPareto : public StrategyBase {
       for (const auto& v : transformed_) y.push_back(v[o]);
       models_[o].set_values(y);
       if (fit_due) models_[o].fit();
-      if (!pool.empty()) models_[o].set_pool(pool);
+      if (!pool.empty())
+        models_[o].set_pool(pool);
+      else if (fit_due)
+        models_[o].refit_pool();
       models_[o].predict(mean_[o], deviation_[o]);
     }
     rank(wanted);

@@ -144,7 +144,7 @@ class Tabu : public StrategyBase {
 
  protected:
   void advance(std::size_t) override {
-    constexpr int kFreeTurns = 200;
+    constexpr int kFreeTurns = 12;
     for (int turn = 0; turn < kFreeTurns && queued() == 0; ++turn) {
       if (!has_current_ || !memory().known(current_)) {
         if (has_current_ && queued() + outstanding() > 0) return;

@@ -120,10 +120,30 @@ struct GaussianProcess::State {
     explained += row.cwiseAbs2();
   }
 
+  // From scratch: one factorisation and one blocked solve, far cheaper than extending n times.
   void rebuild() {
     build_tables();
-    explained = Vector::Zero(static_cast<Eigen::Index>(pool.size()));
-    for (std::size_t n = 0; n < observed.size(); ++n) extend(n);
+    const auto n = static_cast<Eigen::Index>(observed.size()), m = static_cast<Eigen::Index>(pool.size());
+    explained = Vector::Zero(m);
+    if (n == 0) return;
+    const Eigen::Index capacity = std::max<Eigen::Index>(64, n + n / 2);
+    Eigen::MatrixXd gram(n, n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j)
+        gram(i, j) = kernel(levels[static_cast<std::size_t>(i)], levels[static_cast<std::size_t>(j)]);
+      gram(i, i) += noise();
+    }
+    const Eigen::LLT<Eigen::MatrixXd> llt(gram);
+    factor.resize(capacity, capacity);
+    factor.topLeftCorner(n, n) = llt.matrixLLT();
+    if (m == 0) return;
+    whitened.resize(capacity, m);
+    for (Eigen::Index i = 0; i < n; ++i)
+      whitened.row(i) = kernel_row(levels[static_cast<std::size_t>(i)]).transpose();
+    const Eigen::MatrixXf lower = factor.topLeftCorner(n, n).cast<float>();
+    auto block = whitened.topRows(n);
+    lower.triangularView<Eigen::Lower>().solveInPlace(block);
+    explained = block.cwiseAbs2().colwise().sum().transpose();
   }
 
   // Negative log marginal likelihood of a subset, with the kernel's variance and the mean in closed form,
@@ -276,8 +296,9 @@ void GaussianProcess::fit(double effort) {
     }
   }
   s.hyper = best;
-  s.rebuild();
 }
+
+void GaussianProcess::refit_pool() { state_->rebuild(); }
 
 void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& deviation) const {
   const State& s = *state_;

@@ -32,8 +32,11 @@ class GaussianProcess {
   std::size_t observations() const;
   /// The observed values, in the order they were observed: what they mean may change as more is known.
   void set_values(std::span<const double> values);
-  /// Adjusts length scales and noise to the values set last; `effort` scales the number of trials.
+  /// Adjusts length scales and noise to the values set last; `effort` scales the number of trials. The
+  /// posterior follows with the next set_pool() or refit_pool(), one of which must come before the next
+  /// observe() or predict().
   void fit(double effort = 1);
+  void refit_pool();
 
   /// Mean and standard deviation over the pool, in the units of the values.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;

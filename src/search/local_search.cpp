@@ -25,7 +25,7 @@ void LocalSearch::start_at(std::optional<ConfigurationIndex> start) {
 void LocalSearch::advance(std::size_t) {
   // each turn moves to a strictly better configuration or to another start, so few turns are free of new
   // proposals
-  constexpr int kFreeTurns = 200;
+  constexpr int kFreeTurns = 12;
   for (int turn = 0; turn < kFreeTurns && queued() == 0; ++turn) {
     if (!begun_) {
       begun_ = true;

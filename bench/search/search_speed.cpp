@@ -1,0 +1,126 @@
+// A strategy's own time per evaluation, and how fast recorded results are replayed.
+//
+//   search_speed [--space FILE] [--strategies a,b] [--evaluations N] [--recording FILE]
+//
+// Prints one line per strategy: microseconds of the strategy's own per evaluation on a large space with
+// synthetic values, then evaluations per second from a recording. Times are CPU time of the calling thread.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "ergotune/base/hash.hpp"
+#include "ergotune/evaluate/replay.hpp"
+#include "ergotune/problem/load.hpp"
+#include "ergotune/search/strategy.hpp"
+
+namespace {
+
+using namespace ergotune;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// A landscape with a valley, ridges from divisibility, and a little noise.
+double synthetic(const SearchSpace& space, ConfigurationIndex index, std::vector<std::uint32_t>& positions) {
+  space.values_at(index, positions);
+  double sum = 0;
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    const double count = static_cast<double>(space.parameters()[p].values.size());
+    const double x = (positions[p] + 0.5) / count - 0.3 - 0.05 * static_cast<double>(p % 8);
+    sum += x * x + (positions[p] % 2 == 1 ? 0.05 : 0.0);
+  }
+  const std::uint64_t noise = hash64({reinterpret_cast<const char*>(&index), sizeof index});
+  return std::exp(sum) * (1 + 0.02 * static_cast<double>(noise % 1000) / 1000);
+}
+
+double own_microseconds(const SearchSpace& space, const std::string& name, std::size_t evaluations) {
+  StrategyContext context;
+  context.space = &space;
+  context.budget = evaluations;
+  std::vector<std::uint32_t> positions(space.dimensions());
+  double own = 0;
+  double mark = cpu_seconds();
+  const auto strategy = make_strategy(name, context);
+  std::size_t done = 0;
+  while (done < evaluations) {
+    const auto asked = strategy->ask(1);
+    if (asked.empty()) break;
+    own += cpu_seconds() - mark;
+    Outcome outcome;
+    outcome.ok = true;
+    outcome.values = {synthetic(space, asked.front(), positions)};
+    mark = cpu_seconds();
+    strategy->tell(asked.front(), outcome);
+    ++done;
+  }
+  return 1e6 * (own + cpu_seconds() - mark) / static_cast<double>(std::max<std::size_t>(1, done));
+}
+
+// The whole recording, replayed by one strategy again and again; evaluations per second, the strategy
+// included.
+double replay_rate(const ReplayTable& table, const std::string& name) {
+  std::vector<double> values(table.space().size());
+  const RecordedColumn* time = table.recording().column("time");
+  for (ConfigurationIndex i = 0; i < values.size(); ++i) values[i] = time->value[table.row(i)];
+  double best_rate = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    StrategyContext context;
+    context.space = &table.space();
+    context.seed = seed;
+    const double start = cpu_seconds();
+    const auto strategy = make_strategy(name, context);
+    std::size_t done = 0;
+    Outcome outcome;
+    outcome.values = {0.0};
+    for (;;) {
+      const auto asked = strategy->ask(16);
+      if (asked.empty()) break;
+      for (const ConfigurationIndex index : asked) {
+        outcome.ok = table.status(index) == Status::ok && std::isfinite(values[index]);
+        outcome.values[0] = values[index];
+        strategy->tell(index, outcome);
+        ++done;
+      }
+    }
+    best_rate = std::max(best_rate, static_cast<double>(done) / (cpu_seconds() - start));
+  }
+  return best_rate;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string space_file, recording_file, only;
+  std::size_t evaluations = 2000;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
+    if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
+    if (std::strcmp(argv[i], "--strategies") == 0) only = "," + std::string(argv[i + 1]) + ",";
+    if (std::strcmp(argv[i], "--evaluations") == 0) evaluations = std::stoul(argv[i + 1]);
+  }
+  const auto wanted = [&](const std::string& name) {
+    return only.empty() || only.find("," + name + ",") != std::string::npos;
+  };
+  if (!space_file.empty()) {
+    const SearchSpace space = load_problem(space_file).build_space({});
+    fmt::print("{} configurations, {} evaluations\n", space.size(), evaluations);
+    for (const auto& description : strategies())
+      if (wanted(description.name))
+        fmt::print("{:<28} {:>10.2f} us per evaluation\n", description.name,
+                   own_microseconds(space, description.name, evaluations));
+  }
+  if (!recording_file.empty()) {
+    const ReplayTable table(load_recording(recording_file));
+    fmt::print("replay of {} configurations\n", table.space().size());
+    for (const std::string name :
+         {"brute_force", "random", "hill_climbing", "iterated_local_search", "genetic"})
+      if (wanted(name)) fmt::print("{:<28} {:>10.0f} evaluations/s\n", name, replay_rate(table, name));
+  }
+  return 0;
+}
