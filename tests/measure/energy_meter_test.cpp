@@ -1,0 +1,173 @@
+// The whole path in real time: fake library, sensors, the reading thread, the stream of launches, the
+// decision to stop.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "energy_fake_device.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/measure/energy.hpp"
+#include "measure/observation.hpp"
+
+namespace ergotune {
+namespace {
+
+using fake_nvml::FakeNvml;
+using testing::Contains;
+using testing::HasSubstr;
+
+class EnergyOnFakeBoard : public testing::Test {
+ protected:
+  void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
+  /// The library maps its state once per process: all tests of one process share one file.
+  static FakeNvml& fake(const std::string& description) {
+    static FakeNvml* instance = nullptr;
+    if (!instance) {
+      instance = new FakeNvml(description);
+      instance->use_here();
+    } else {
+      const pthread_mutex_t mutex = instance->state().mutex;
+      fake_nvml::initialise(instance->state(), description);
+      instance->state().mutex = mutex;
+    }
+    return *instance;
+  }
+
+  struct Outcome {
+    EnergyResult result;
+    LaunchStream stream;
+    double truth = 0;  ///< J per launch over what was measured
+    double seconds = 0;
+  };
+  static Outcome measure(FakeNvml& nvml, BoardDevice& device, BoardKernel& kernel, EnergyOptions options = {},
+                         const std::vector<std::string>& ids = {}, double give_up_above = 1e300) {
+    auto sources = energy_sources(ids, "fake", device.info().uuid, "", false);
+    auto meter =
+        std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), options);
+    Observation observation;
+    observation.add(meter);
+    ObservedConfiguration observed;
+    observed.give_up_above = give_up_above;
+    observed.objective_quantity = "energy";
+    observed.expected_launch_seconds =
+        fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.board()));
+    meter->register_configuration(observed);
+    Outcome out;
+    out.stream = observation.stream(device, kernel, observed.expected_launch_seconds, 3.0);
+    out.result = meter->result();
+    const LaunchAxis axis(out.stream);
+    const TimeSpan span = out.result.measured;
+    out.truth = (nvml.true_energy_at(span.to) - nvml.true_energy_at(span.from)) /
+                (axis.launches_at(span.to) - axis.launches_at(span.from));
+    out.seconds = out.stream.marks.back().host_time - out.stream.queued_at;
+    return out;
+  }
+};
+
+TEST_F(EnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 1e-3, 0.5);
+  measure(nvml, device, kernel);  // warm
+  EnergyOptions options;
+  options.idle_power = 60;
+  options.precision = 0.03;
+  const Outcome out = measure(nvml, device, kernel, options);
+  const auto& q = out.result.quantities;
+  ASSERT_TRUE(q.contains("energy")) << out.result.message;
+  EXPECT_NEAR(q.at("energy").value, out.truth, 0.03 * out.truth);
+  EXPECT_NEAR(q.at("time").value, 2e-3, 2e-5);
+  EXPECT_NEAR(q.at("power").value * q.at("time").value, q.at("energy").value, 0.03 * out.truth);
+  EXPECT_NEAR(q.at("idle_subtracted_energy").value, q.at("energy").value - 60 * q.at("time").value, 1e-9);
+  EXPECT_NEAR(q.at("core_clock").value, 1980e6, 1e6);
+  EXPECT_GT(q.at("temperature").value, 30);
+  EXPECT_EQ(q.at("memory_clock").value, 2619e6);
+  EXPECT_THAT(q.at("energy").sensor, HasSubstr("nvml:0/"));
+  EXPECT_GT(q.at("energy").standard_error, 0);
+  EXPECT_GT(q.at("energy").n, 5);
+}
+
+TEST_F(EnergyOnFakeBoard, ShortKernelsAreBatched) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(10e-6, 10e-6, 0.3);
+  EnergyOptions options;
+  options.precision = 0.03;
+  const Outcome out = measure(nvml, device, kernel, options);
+  EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.04 * out.truth);
+  EXPECT_NEAR(out.result.quantities.at("time").value, 20e-6, 1e-6);
+}
+
+TEST_F(EnergyOnFakeBoard, PowerCapIsSaidAndTheValueIsValid) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(2e-3, 0, 1.1);
+  EnergyOptions options;
+  options.precision = 0.05;
+  const Outcome out = measure(nvml, device, kernel, options);
+  EXPECT_THAT(out.result.warnings, Contains("power cap"));
+  EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.05 * out.truth);
+  EXPECT_LT(out.result.quantities.at("core_clock").value, 1900e6);
+}
+
+TEST_F(EnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 0, 0.5);
+  EnergyOptions options;
+  options.precision = 1e-6;  // would use the whole budget
+  options.budget = 2.5;
+  const Outcome out = measure(nvml, device, kernel, options, {}, 1e-3);
+  EXPECT_EQ(out.result.status, Status::ok);
+  EXPECT_THAT(out.result.warnings, Contains(HasSubstr("can no longer win")));
+  EXPECT_LT(out.seconds, 2.4);
+}
+
+TEST_F(EnergyOnFakeBoard, BudgetIsACeilingAndTheValueIsKept) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 0, 0.5);
+  EnergyOptions options;
+  options.precision = 1e-6;
+  options.budget = 0.7;
+  const Outcome out = measure(nvml, device, kernel, options);
+  EXPECT_EQ(out.result.status, Status::not_converged);
+  EXPECT_TRUE(out.result.quantities.contains("energy"));
+  EXPECT_THAT(out.result.message, HasSubstr("was asked"));
+}
+
+TEST_F(EnergyOnFakeBoard, ASensorThatFailsGivesAStatusNeverANumber) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 0, 0.5);
+  nvml.add_fault("nvmlDeviceGetTotalEnergyConsumption", 15, 20);
+  const Outcome out = measure(nvml, device, kernel, {}, {"nvml:0/energy"});
+  EXPECT_EQ(out.result.status, Status::unsupported);
+  EXPECT_FALSE(out.result.quantities.contains("energy"));
+  EXPECT_THAT(out.result.message, HasSubstr("GPU is lost"));
+}
+
+TEST_F(EnergyOnFakeBoard, ACounterThatStandsStillGivesAStatus) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 0, 0.5);
+  nvml.board().counter.gain = 0;
+  const Outcome out = measure(nvml, device, kernel, {}, {"nvml:0/energy"});
+  EXPECT_EQ(out.result.status, Status::unsupported);
+  EXPECT_FALSE(out.result.quantities.contains("energy"));
+  EXPECT_THAT(out.result.message, HasSubstr("did not move"));
+}
+
+TEST_F(EnergyOnFakeBoard, NoSensorIsOneMessageThatNamesWhatWasLookedFor) {
+  fake("generation=hopper");
+  try {
+    energy_sources({}, "Some GPU", "GPU-unknown", "", false);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Some GPU"));
+    EXPECT_THAT(error.what(), HasSubstr("NVML"));
+    EXPECT_THAT(error.what(), HasSubstr("--sensor"));
+  }
+}
+
+}  // namespace
+}  // namespace ergotune
