@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
+#include "base/toml.hpp"
 #include "ergotune/base/error.hpp"
 #include "power/control_backends.hpp"
 

@@ -33,10 +33,14 @@ double number(const Value& value, unsigned type) {
 }
 
 std::shared_ptr<const Library> Library::open(std::string* reason) {
+  const char* given = std::getenv("ERGOTUNE_NVML");
+  return open_file(given ? given : "", reason);
+}
+
+std::shared_ptr<const Library> Library::open_file(const std::string& name, std::string* reason) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const Library>> open_libraries;
-  const char* given = std::getenv("ERGOTUNE_NVML");
-  const std::string file = given && *given ? given : "libnvidia-ml.so.1";
+  const std::string file = name.empty() ? "libnvidia-ml.so.1" : name;
   std::lock_guard lock(mutex);
   if (auto shared = open_libraries[file].lock()) return shared;
   auto loaded = DynamicLibrary::open({file}, reason);

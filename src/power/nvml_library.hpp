@@ -147,6 +147,8 @@ class Library {
   /// From ERGOTUNE_NVML, else libnvidia-ml.so.1; nullptr with the reason when it is not there or does not
   /// start. Owners share one instance per library file.
   static std::shared_ptr<const Library> open(std::string* reason = nullptr);
+  /// From this file or name ("" for libnvidia-ml.so.1), whatever the environment says: for the root helper.
+  static std::shared_ptr<const Library> open_file(const std::string& file, std::string* reason = nullptr);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;

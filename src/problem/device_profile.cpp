@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <sstream>
 
+#include "base/toml.hpp"
 #include "ergotune/base/error.hpp"
 #include "problem/embedded_profiles.hpp"
 

@@ -6,10 +6,7 @@
 #include <utility>
 #include <vector>
 
-// toml++ is header-only here: no library to ship.
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
+#include "base/toml.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/space/expression.hpp"
 #include "ergotune/space/value.hpp"

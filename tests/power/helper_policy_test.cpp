@@ -82,6 +82,9 @@ TEST(HelperPolicy, MistakesAreNamedWithTheirPlace) {
       {"allow = 3", "list"},
       {"allow = [3]", "[[allow]]"},
       {"users = [", "p.toml:1"},
+      {"burst = 3\n[,allow]]\nusers = [1]", "not TOML"},
+      {"burst = [1,}]", "not TOML"},
+      {"[", "p.toml:1"},
   };
   for (const auto& [text, words] : mistakes) {
     try {
@@ -89,7 +92,7 @@ TEST(HelperPolicy, MistakesAreNamedWithTheirPlace) {
       ADD_FAILURE() << text;
     } catch (const UserError& error) {
       EXPECT_THAT(error.what(), HasSubstr(words)) << text;
-      EXPECT_THAT(error.what(), HasSubstr("p.toml:")) << text;
+      if (std::string(words) != "not TOML") EXPECT_THAT(error.what(), HasSubstr("p.toml:")) << text;
     }
   }
 }
