@@ -1,5 +1,6 @@
 #include "power/sysfs_sensor.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +9,8 @@
 namespace ergotune {
 
 bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
-  return sysfs.exists(path) && access(sysfs.real(path).c_str(), R_OK) != 0;
+  // the effective user counts, as it will when it is read
+  return sysfs.exists(path) && faccessat(AT_FDCWD, sysfs.real(path).c_str(), R_OK, AT_EACCESS) != 0;
 }
 
 const SensorInfo& choose_sensor(const std::string& id, const std::string& family,

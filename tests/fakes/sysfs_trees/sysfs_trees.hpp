@@ -181,15 +181,15 @@ struct CrayTree : SysfsTree {
       : accelerators_(accelerators), with_times_(with_times) {
     put("/sys/cray/pm_counters/version", "2");
     put("/sys/cray/pm_counters/raw_scan_hz", "10");
+    line("cpu_energy", 0, "J", 0);
+    line("power", 500, "W", 0);
     scan(0, 0, 0);
   }
   /// A scan at `wall` (s since the epoch): node and accelerator energy in J.
   void scan(double node, double accelerator, double wall) {
     line("energy", node, "J", wall);
-    line("cpu_energy", node / 4, "J", wall);
     for (int i = 0; i < accelerators_; ++i)
       line("accel" + std::to_string(i) + "_energy", accelerator, "J", wall);
-    line("power", 500, "W", wall);
     put("/sys/cray/pm_counters/freshness", ++freshness_);
   }
   void line(const std::string& file, double value, const char* unit, double wall) {
