@@ -1,7 +1,7 @@
 // Times the building and use of one search space given as plain JSON ({"tune_params", "restrictions",
 // "max_threads"}), and prints one JSON document. bench/space/compare.py runs it beside Kernel Tuner.
 #include <fmt/format.h>
-#include <sys/resource.h>
+#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -19,11 +19,22 @@ namespace {
 
 using namespace ergotune;
 
-/// Resident memory of this process at its peak, in bytes.
+/// Resident memory of this program at its peak, in bytes. Not from getrusage: that also counts what the
+/// process held before it became this program.
 std::size_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::size_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+/// Processor time of this process: other programs on the machine do not count.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 /// A hash of the set that needs no order: the sum of the hashes of the configurations' texts.
@@ -48,9 +59,9 @@ std::uint64_t hash_of_set(const SearchSpace& space) {
 
 template <class F>
 double seconds_each(std::size_t count, F f) {
-  const double start = host_seconds();
+  const double start = processor_seconds();
   for (std::size_t i = 0; i < count; ++i) f(i);
-  return (host_seconds() - start) / static_cast<double>(count);
+  return (processor_seconds() - start) / static_cast<double>(count);
 }
 
 }  // namespace

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;
 constexpr Diagram::Node kDead = std::numeric_limits<Diagram::Node>::max();
-/// A node with more different children than this is stored plainly.
-constexpr std::uint32_t kMostSlots = 4;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;

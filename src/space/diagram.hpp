@@ -62,6 +62,8 @@ class Diagram {
 
  private:
   static constexpr std::uint32_t kPlain = 0x80000000u;
+  /// A node with more different children than this is stored plainly.
+  static constexpr std::uint32_t kMostSlots = 4;
   struct NodeData {
     std::uint64_t count;
     std::uint32_t kind;   // kPlain | degree, or the shape
@@ -127,25 +129,39 @@ inline Diagram::Edge Diagram::edge_at(std::size_t level, Node node, std::uint64_
     return *(last - 1);
   }
   const Shape& shape = at.shapes[data.kind];
+  const std::uint32_t* position = at.shape_position.data() + shape.first;
+  const Node* children = at.children.data() + data.first;
+  if (shape.degree == 1) return {0, *position, *children};
   if (shape.slots == 1) {  // every value has as many ways behind it
-    const Node child = at.children[data.first];
-    const std::uint64_t ways = count(level + 1, child);
-    const std::uint64_t i = ways == 1 ? index : index / ways;
-    return {i * ways, at.shape_position[shape.first + i], child};
+    const std::uint64_t ways = count(level + 1, *children);
+    std::uint64_t i = index;
+    if (ways != 1)  // 32-bit division costs a fraction of 64-bit division
+      i = (index | ways) >> 32 == 0 ? static_cast<std::uint32_t>(index) / static_cast<std::uint32_t>(ways)
+                                    : index / ways;
+    return {i * ways, position[i], *children};
   }
+  std::uint64_t ways[kMostSlots];
+  for (std::uint32_t s = 0; s < shape.slots; ++s) ways[s] = count(level + 1, children[s]);
+  const auto before = [&](std::uint32_t i) {
+    const std::uint32_t* prefix =
+        at.shape_prefix.data() + shape.prefix + static_cast<std::size_t>(i) * shape.slots;
+    std::uint64_t sum = 0;
+    for (std::uint32_t s = 0; s < shape.slots; ++s) sum += prefix[s] * ways[s];
+    return sum;
+  };
   std::uint32_t low = 0, high = shape.degree;
-  Edge edge = shaped_edge(level, data, shape, 0);
+  std::uint64_t before_low = 0;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
-    const Edge candidate = shaped_edge(level, data, shape, middle);
-    if (candidate.before <= index) {
+    const std::uint64_t before_middle = before(middle);
+    if (before_middle <= index) {
       low = middle;
-      edge = candidate;
+      before_low = before_middle;
     } else {
       high = middle;
     }
   }
-  return edge;
+  return {before_low, position[low], children[at.shape_slot[shape.first + low]]};
 }
 
 inline bool Diagram::edge_of(std::size_t level, Node node, std::uint32_t position, Edge& edge) const {
