@@ -102,7 +102,7 @@ bool some_process_mentions(const std::string& word) {
 }
 
 std::string faults_problem() {
-  return R"(
+  return R"toml(
 name = "faults"
 [parameters]
 mode = ["good", "compile_error", "segfault", "endless", "wrong", "memory", "aborted", "ended", "prints", "better"]
@@ -137,11 +137,11 @@ void work(int n, const float* a, float* b) {
 '''
 [kernel.options]
 c = ["{{'-DBROKEN' if mode == 'compile_error' else ''}}"]
-)";
+)toml";
 }
 
 std::string small_problem() {
-  return R"(
+  return R"toml(
 name = "small"
 [parameters]
 block_size_x = [8, 16, 32, 64, 128]
@@ -167,11 +167,11 @@ arguments = [
 [kernel.launch]
 global = ["1024"]
 block = ["block_size_x"]
-)";
+)toml";
 }
 
 std::string counting_problem(int count) {
-  return fmt::format(R"(
+  return fmt::format(R"toml(
 name = "counting"
 [parameters]
 turn = "range(1, {})"
@@ -185,13 +185,12 @@ arguments = [
 [kernel.source.c]
 text = '''
 static volatile int sink;
-void work(int n, const float* a, float* b) {
-    {
-      for (int i = 0; i < n; ++i) b[i] = a[i];
-      for (int i = 0; i < 100 * turn; ++i) sink = i;
-    }}
+void work(int n, const float* a, float* b) {{
+  for (int i = 0; i < n; ++i) b[i] = a[i];
+  for (int i = 0; i < 100 * turn; ++i) sink = i;
+}}
 '''
-)",
+)toml",
                      count + 1);
 }
 

@@ -1,0 +1,243 @@
+// The live evaluators against real devices of this machine: host functions, and worker processes of the
+// command.
+#include "ergotune/evaluate/live.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/load.hpp"
+#include "evaluate/compile_cache.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kProblem = R"toml(
+name = "modes"
+[parameters]
+mode = ["good", "broken", "crash", "endless", "wrong", "slow"]
+[kernel]
+function = "work"
+arguments = [
+  { name = "n", type = "int32", value = 100 },
+  { name = "a", type = "float32", count = 100 },
+  { name = "b", type = "float32", count = 100, access = "write" },
+]
+[kernel.source.c]
+text = '''
+enum { good, broken, crash, endless, wrong, slow };
+static volatile int sink;
+void work(int n, const float* a, float* b) {
+  for (int i = 0; i < n; ++i) b[i] = 2 * a[i];
+  if (mode == crash) *(volatile int*)8 = 1;
+  if (mode == endless) for (;;) sink = 1;
+  if (mode == wrong) b[3] = 77;
+  if (mode == slow) for (int i = 0; i < 200000; ++i) sink = i;
+#ifdef FAIL
+  does not compile
+#endif
+}
+'''
+[kernel.options]
+c = ["{{'-DFAIL' if mode == 'broken' else ''}}"]
+)toml";
+
+class LiveTest : public ::testing::Test {
+ protected:
+  LiveTest() : problem(parse_problem(kProblem, std::filesystem::temp_directory_path() / "modes.toml")) {
+    options.device = "host";
+    options.use_cache = false;
+    options.jobs = 2;
+    options.time_limit = 1.5;
+    options.worker_command = {ERGOTUNE_BINARY_DIR "/ergotune", "worker"};
+    if (!std::filesystem::exists(options.worker_command[0])) problem.name.clear();
+  }
+  void SetUp() override {
+    if (problem.name.empty()) GTEST_SKIP() << "the command is not built";
+  }
+  static EvaluationRequest request(std::uint64_t id, const char* mode) {
+    EvaluationRequest r;
+    r.id = id;
+    r.index = id;
+    r.configuration = {Value(mode)};
+    return r;
+  }
+  static std::map<std::uint64_t, Measurement> collect(Evaluator& evaluator, std::size_t count) {
+    std::map<std::uint64_t, Measurement> results;
+    for (int i = 0; i < 600 && results.size() < count; ++i) {
+      if (auto result = evaluator.wait(0.1)) results[result->id] = std::move(result->measurement);
+    }
+    return results;
+  }
+  Problem problem;
+  LiveOptions options;
+};
+
+TEST_F(LiveTest, EveryFateHasItsStatusAndTheWorkersAreReplaced) {
+  LiveEvaluator evaluator(problem, options);
+  const std::vector<const char*> modes{"good",  "crash", "broken", "endless",
+                                       "wrong", "slow",  "crash",  "good"};
+  for (std::size_t i = 0; i < modes.size(); ++i) evaluator.submit(request(i + 1, modes[i]));
+  EXPECT_EQ(evaluator.pending(), modes.size());
+  const auto results = collect(evaluator, modes.size());
+  ASSERT_EQ(results.size(), modes.size());
+  EXPECT_EQ(evaluator.pending(), 0u);
+  EXPECT_TRUE(usable(results.at(1).status)) << results.at(1).message;
+  EXPECT_EQ(results.at(2).status, Status::runtime_error);
+  EXPECT_THAT(results.at(2).message, HasSubstr("signal 11"));
+  EXPECT_EQ(results.at(3).status, Status::compile_error);
+  EXPECT_THAT(results.at(3).message, HasSubstr("does not compile"));
+  EXPECT_EQ(results.at(4).status, Status::timeout);
+  EXPECT_EQ(results.at(5).status, Status::wrong_result)
+      << "the reference must survive the runner that made it";
+  EXPECT_TRUE(usable(results.at(6).status));
+  EXPECT_EQ(results.at(7).status, Status::runtime_error);
+  EXPECT_TRUE(usable(results.at(8).status));
+  EXPECT_GT(results.at(1).compile_seconds, 0);
+  EXPECT_EQ(results.at(8).compile_seconds, 0) << "its code was known";
+  EXPECT_GT(results.at(6).value("time").value(), results.at(1).value("time").value());
+}
+
+TEST_F(LiveTest, CancelDropsEverythingAndTheEvaluatorGoesOn) {
+  LiveEvaluator evaluator(problem, options);
+  evaluator.submit(request(1, "endless"));
+  evaluator.submit(request(2, "good"));
+  ::usleep(300'000);
+  evaluator.cancel();
+  EXPECT_EQ(evaluator.pending(), 0u);
+  EXPECT_FALSE(evaluator.wait(0));
+  evaluator.submit(request(3, "good"));
+  const auto results = collect(evaluator, 1);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_TRUE(usable(results.at(3).status)) << results.at(3).message;
+}
+
+TEST_F(LiveTest, ARunnerThatTheSystemKillsIsReplaced) {
+  LiveEvaluator evaluator(problem, options);
+  evaluator.submit(request(1, "endless"));
+  int pid = 0;
+  for (int i = 0; i < 100 && pid == 0; ++i) {
+    ::usleep(10'000);
+    pid = evaluator.runner_pid();
+  }
+  ASSERT_GT(pid, 0);
+  ::usleep(700'000);
+  ::kill(pid, SIGKILL);
+  const auto first = collect(evaluator, 1);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first.at(1).status, Status::runtime_error);
+  EXPECT_THAT(first.at(1).message, HasSubstr("memory ran out"));
+  evaluator.submit(request(2, "good"));
+  EXPECT_TRUE(usable(collect(evaluator, 1).at(2).status));
+}
+
+TEST_F(LiveTest, AnUnknownDeviceIsTheUsersMistake) {
+  options.device = "opencl:99:99";
+  EXPECT_THROW(LiveEvaluator(problem, options), UserError);
+}
+
+TEST_F(LiveTest, AReferenceThatCrashesIsTheUsersMistake) {
+  problem.verification.kind = Verification::Kind::host_function;
+  auto reference = std::make_shared<Kernel>(problem.kernel);
+  reference->sources[0].text = "void work(int n, const float* a, float* b) { *(volatile int*)8 = 1; }";
+  problem.verification.reference = reference;
+  try {
+    LiveEvaluator evaluator(problem, options);
+    FAIL() << "it started";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("signal 11"));
+    EXPECT_THAT(error.what(), HasSubstr("reference"));
+  }
+}
+
+struct CountingJournal : RunJournal {
+  std::multiset<std::uint64_t> announced, awaited;
+  void announce(const EvaluationRequest& r) override { announced.insert(r.id); }
+  void wait_until_written(const EvaluationRequest& r) override {
+    EXPECT_TRUE(announced.contains(r.id));
+    awaited.insert(r.id);
+  }
+};
+
+TEST_F(LiveTest, WhatRunsWasWrittenDownOnceBefore) {
+  LiveEvaluator evaluator(problem, options);
+  CountingJournal journal;
+  evaluator.set_journal(&journal);
+  evaluator.submit(request(1, "good"));
+  evaluator.submit(request(2, "broken"));
+  evaluator.submit(request(3, "slow"));
+  EXPECT_EQ(collect(evaluator, 3).size(), 3u);
+  evaluator.set_journal(nullptr);
+  EXPECT_EQ(journal.awaited, (std::multiset<std::uint64_t>{1, 3}));
+  EXPECT_LE(journal.announced.count(1), 1u);
+}
+
+TEST_F(LiveTest, InProcessWithAVerifierOfOnesOwn) {
+  InProcessEvaluator evaluator(problem, options);
+  int asked = 0;
+  evaluator.runner().set_verifier([&](const std::vector<OutputView>& outputs, std::string& message, double&) {
+    ++asked;
+    const float* b = reinterpret_cast<const float*>(outputs.at(0).actual.data());
+    message = "element 3 is 77";
+    return b[3] != 77;
+  });
+  evaluator.submit(request(1, "good"));
+  evaluator.submit(request(2, "wrong"));
+  const auto results = collect(evaluator, 2);
+  EXPECT_TRUE(usable(results.at(1).status)) << results.at(1).message;
+  EXPECT_EQ(results.at(2).status, Status::wrong_result);
+  EXPECT_EQ(results.at(2).message, "element 3 is 77");
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ergotune-cache-" + std::to_string(::getpid()));
+  const CompileCache cache(folder);
+  const Binary binary{std::string("code\0with zero", 14), "entry", "a warning"};
+  const std::string key(32, 'a');
+  EXPECT_FALSE(cache.find(key));
+  cache.store(key, binary);
+  const auto found = cache.find(key);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->bytes, binary.bytes);
+  EXPECT_EQ(found->entry, binary.entry);
+  EXPECT_EQ(found->log, binary.log);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), entry.file_size() - 1);
+  }
+  EXPECT_FALSE(cache.find(key));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CompileCache, EveryPartOfAJobChangesItsKey) {
+  CompileJob job;
+  job.source = "s";
+  job.function = "f";
+  job.defines = {{"a", "1"}};
+  job.options = {"-O2"};
+  std::set<std::string> keys{CompileCache::key(job, "x"), CompileCache::key(job, "y")};
+  const auto with = [&](auto change) {
+    CompileJob other = job;
+    change(other);
+    keys.insert(CompileCache::key(other, "x"));
+  };
+  with([](CompileJob& j) { j.source = "t"; });
+  with([](CompileJob& j) { j.function = "g"; });
+  with([](CompileJob& j) { j.defines[0].second = "2"; });
+  with([](CompileJob& j) { j.defines = {{"a1", ""}}; });
+  with([](CompileJob& j) { j.options.push_back(""); });
+  with([](CompileJob& j) { j.language = Language::c; });
+  with([](CompileJob& j) { j.arguments.push_back({}); });
+  EXPECT_EQ(keys.size(), 9u);
+}
+
+}  // namespace
+}  // namespace ergotune
