@@ -1,6 +1,7 @@
 #include "store/database.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "ergotune/base/error.hpp"
 
@@ -31,20 +32,30 @@ std::string uri_path(const std::filesystem::path& file) {
   return result;
 }
 
+bool may_write(const std::filesystem::path& file) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  return ::access(file.c_str(), W_OK) == 0 && ::access(folder.c_str(), W_OK) == 0;
+}
+
 }  // namespace
 
 Database::Database(const std::filesystem::path& file, bool read_only) : file_(file) {
   int code = SQLITE_OK;
   const std::string path = uri_path(file);
-  if (read_only) {
+  if (!read_only) {
+    handle_.reset(open_handle("file:" + path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code));
+  } else if (may_write(file)) {
+    // A reader that could write tidies up the write-ahead log when it is the last to leave; a plain read-only
+    // one would leave its files behind.
+    handle_.reset(open_handle("file:" + path, SQLITE_OPEN_READWRITE, code));
+    if (code == SQLITE_OK) sqlite3_exec(handle_.get(), "PRAGMA query_only = ON", nullptr, nullptr, nullptr);
+  } else {
     handle_.reset(open_handle("file:" + path + "?mode=ro", SQLITE_OPEN_READONLY, code));
     // A write-ahead log needs a writable folder even to be read; without one the file is read as it stands.
     if (code == SQLITE_OK && sqlite3_exec(handle_.get(), "SELECT count(*) FROM sqlite_master", nullptr,
                                           nullptr, nullptr) == SQLITE_CANTOPEN) {
       handle_.reset(open_handle("file:" + path + "?immutable=1", SQLITE_OPEN_READONLY, code));
     }
-  } else {
-    handle_.reset(open_handle("file:" + path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code));
   }
   if (code != SQLITE_OK) fail(code, "open");
   sqlite3_busy_timeout(handle_.get(), kBusyTimeoutMilliseconds);

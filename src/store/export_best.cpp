@@ -105,6 +105,7 @@ std::string to_c_header(const std::vector<BestResult>& best) {
   std::set<std::string> devices;
   for (const BestResult& entry : best) {
     const std::string name = macro_name(entry.device);
+    if (entry.problem != problem) continue;  // its macros may have the same names
     if (!devices.insert(name).second) continue;  // the first entry of a device holds
     text +=
         fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", name, block(entry));

@@ -239,6 +239,40 @@ TEST(Store, KillAtAnyMomentLosesNoReportedRow) {
   EXPECT_GT(reported.size(), 20u) << "the writer hardly wrote";
 }
 
+TEST(Store, ReadingLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  {
+    Store store = Store::open(folder.path() / "s.ergotune");
+    store.add(begin_session(store), {1, 2}, {});
+  }
+  { EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(1).size(), 1u); }
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
+  EXPECT_EQ(files, 1u) << "no log of SQLite's is left beside the store";
+}
+
+TEST(Store, ReadOnlyFoldersCanBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const TemporaryFolder folder;
+  {
+    Store store = Store::open(folder.path() / "s.ergotune");
+    store.add(begin_session(store), {1, 2}, {});
+  }
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
+  EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(1).size(), 1u);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+}
+
+TEST(Store, ManyRowsAtOnceAreAllOrNone) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.ergotune");
+  const auto session = begin_session(store);
+  store.add_all(session, {{0, {1, 2}, full_measurement()}, {0, {3, 4}, {}}});
+  EXPECT_EQ(store.rows(session).size(), 2u);
+  EXPECT_THROW(store.add_all(session + 1, {{0, {1, 2}, {}}}), Error) << "there is no such session";
+  EXPECT_EQ(store.rows(session + 1).size(), 0u);
+}
+
 TEST(Store, TwoProcessesMayShareIt) {
   const TemporaryFolder folder;
   Store a = Store::open(folder.path() / "s.ergotune"), b = Store::open(folder.path() / "s.ergotune");

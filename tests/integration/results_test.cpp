@@ -1,0 +1,124 @@
+// show, import and export, driven from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/base/process.hpp"
+
+namespace ergotune {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kCsv =
+    "bx,ty,fixed,status,time,time_standard_error,time_n,energy,gflops,message\n"
+    "32,1,7,ok,0.004,0.0001,10,2.0,100,\n"
+    "64,1,7,ok,0.002,0.00001,10,3.0,200,\n"
+    "64,2,7,compile_error,,,,,,\"kernel.cl:3: error: too\nmuch shared memory\"\n"
+    "128,1,7,ok,0.003,0.0001,10,3.5,150,\n";
+
+class Results : public testing::Test {
+ protected:
+  Results() {
+    folder_ = (std::filesystem::temp_directory_path() / "ergotune_results_XXXXXX").string();
+    if (!::mkdtemp(folder_.data())) throw std::runtime_error("no temporary folder");
+    std::ofstream(folder_ + "/add.csv") << kCsv;
+  }
+  ~Results() override { std::filesystem::remove_all(folder_); }
+  ProcessResult ergotune(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ERGOTUNE_BINARY_DIR "/ergotune");
+    ProcessOptions options;
+    options.folder = folder_;
+    options.timeout = 60;
+    return run_process(arguments, options);
+  }
+  json document(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    const ProcessResult result = ergotune(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out, nullptr, false);
+  }
+  std::string folder_;
+};
+
+TEST_F(Results, ImportedResultsAreShown) {
+  const json imported = document({"import", "add.csv", "--store", "s.db", "--device", "Some GPU"});
+  EXPECT_EQ(imported["rows"], 4);
+  EXPECT_EQ(imported["added"], 4);
+  EXPECT_EQ(document({"import", "add.csv", "--store", "s.db", "--device", "Some GPU"})["added"], 0)
+      << "all known";
+  const json shown = document({"show", "s.db", "--failures"});
+  EXPECT_EQ(shown["problem"], "add");
+  EXPECT_EQ(shown["device"], "Some GPU");
+  EXPECT_EQ(shown["provenance"], "replayed");
+  EXPECT_EQ(shown["statuses"], json({{"ok", 3}, {"compile_error", 1}}));
+  EXPECT_EQ(shown["best"]["configuration"], json({{"bx", 64}, {"ty", 1}, {"fixed", 7}}));
+  EXPECT_EQ(shown["best"]["quantities"]["time"]["n"], 10);
+  ASSERT_EQ(shown["top"].size(), 3u);
+  EXPECT_EQ(shown["top"][1]["configuration"]["bx"], 128);
+  EXPECT_EQ(shown["sessions"].size(), 1u);
+  EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"],
+            "max");
+  EXPECT_EQ(document({"show", "s.db", "--objective", "energy"})["best"]["configuration"]["bx"], 32);
+  EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
+}
+
+TEST_F(Results, TheTableIsForPeople) {
+  const ProcessResult shown = ergotune({"show", "add.csv", "--failures"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("add on an unnamed device (replayed)"),
+                               HasSubstr("4 rows (1 compile_error, 3 ok)"), HasSubstr("bx=64, ty=1, fixed=7"),
+                               HasSubstr("2 ms ±1.0 %"), HasSubstr("Top 3 of 3"),
+                               HasSubstr("1 x compile_error, first with bx=64, ty=2")));
+  // the header and every row of the table end at the same column
+  std::istringstream lines(shown.out.substr(shown.out.find("Top 3")));
+  std::string header, row;
+  std::getline(lines, header);
+  std::getline(lines, header);
+  std::getline(lines, row);
+  EXPECT_THAT(header, Not(HasSubstr("fixed"))) << "a parameter with one value says nothing";
+  EXPECT_EQ(header.size() + 1, row.size()) << "the sign of the interval takes two bytes:\n"
+                                           << header << "\n"
+                                           << row;
+}
+
+TEST_F(Results, EveryFormatIsWritten) {
+  ASSERT_EQ(ergotune({"import", "add.csv", "--store", "s.db"}).exit_code, 0);
+  for (const std::string format : {"kt", "t4", "csv"}) {
+    ASSERT_EQ(document({"export", "s.db", "--format", format, "-o", "out." + format})["rows"], 4) << format;
+    const json shown = document({"show", "out." + format});
+    EXPECT_EQ(shown["rows"], 4) << format;
+    EXPECT_EQ(shown["best"]["configuration"], json({{"bx", 64}, {"ty", 1}, {"fixed", 7}})) << format;
+    EXPECT_DOUBLE_EQ(shown["best"]["quantities"]["time"]["value"], 0.002) << format;
+  }
+  const json wisdom = json::parse(ergotune({"export", "s.db", "--format", "wisdom"}).out);
+  EXPECT_EQ(wisdom["entries"][0]["configuration"]["bx"], 64);
+  EXPECT_THAT(ergotune({"export", "s.db", "--format", "header", "--objective", "energy"}).out,
+              HasSubstr("#define bx 32"));
+  EXPECT_TRUE(json::parse(ergotune({"export", "s.db", "--format", "t4-metadata"}).out).contains("metadata"));
+}
+
+TEST_F(Results, MistakesAreSaidInOneLine) {
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
+    const ProcessResult result = ergotune(arguments);
+    EXPECT_EQ(result.exit_code, 2) << words;
+    EXPECT_EQ(result.out, "") << words;
+    EXPECT_THAT(result.err, HasSubstr(words));
+  };
+  says({"show", "missing.db"}, "missing.db: there is no store here");
+  says({"show"}, "ergotune.db: there is no store here");
+  says({"show", "add.csv", "--objective", "tme"}, "tme");
+  says({"import", "missing.json"}, "missing.json: the file does not exist");
+  says({"export", "add.csv", "--format", "kt", "-o", "no/folder/x.json"}, "no/folder/x.json: cannot write");
+  says({"export", "add.csv", "--format", "xml"}, "xml");
+  says({"export", "add.csv", "--format", "csv", "--json"}, "-o FILE");
+}
+
+}  // namespace
+}  // namespace ergotune
