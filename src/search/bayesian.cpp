@@ -91,14 +91,15 @@ class Bayesian : public StrategyBase {
     logarithmic_ = *std::min_element(ok.begin(), ok.end()) > 0;
     for (double& v : ok) v = transformed(v);
     const double ceiling = quantile(ok, real("ceiling"));
-    const double worst = *std::max_element(ok.begin(), ok.end());
+    // beyond the worst success, or a lone success would look no better than the failures around it
+    const double best = *std::min_element(ok.begin(), ok.end());
+    const double failed = ceiling + std::max(0.2, real("failure") * (ceiling - best));
     std::vector<double> values, at;
     for (const auto& o : observations_) {
       if (o.pending)
         values.push_back(o.believed);
       else
-        values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling)
-                                                : std::min(worst, ceiling));
+        values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling) : failed);
       at.push_back(prior_.mean(o.index));
     }
     prior_weight_ = prior_.weight(at, values);
@@ -187,7 +188,8 @@ void add_bayesian(StrategyList& list) {
   list.push_back(describe_strategy<Bayesian>(
       "bayesian", "expected improvement of a Gaussian process",
       {{"initial", "size of the first, spread design", 3, {2, 3, 4, 6, 10}},
-       {"ceiling", "quantile above which values count alike", 1.0, {0.6, 0.8, 1.0}},
+       {"failure", "how far above the worst a failure counts, in spans of the values", 0.3, {0.0, 0.3, 0.6}},
+       {"ceiling", "quantile above which values count alike", 0.7, {0.5, 0.7, 0.85, 1.0}},
        {"candidates", "configurations the model is asked about at most", 20000, {}},
        {"model_limit", "observations after which it searches around the best instead", 1500, {}}}));
 }
