@@ -72,6 +72,8 @@ SetupOptions setup_with(const LiveArguments& a, const Problem& problem) {
   if (a.compile_time_limit) live.compile_time_limit = *a.compile_time_limit;
   if (a.max_seconds) live.measure.max_seconds = *a.max_seconds;
   if (a.energy_budget) live.energy_seconds = *a.energy_budget;
+  // The stream must not end before what was asked for.
+  live.measure.stream_seconds_limit = std::max(live.measure.stream_seconds_limit, live.energy_seconds + 1);
   if (!a.sensors.empty()) live.sensors = a.sensors;
   if (a.warm_up) live.measure.warm_up = *a.warm_up;
   if (a.min_repeats) live.measure.min_repeats = *a.min_repeats;

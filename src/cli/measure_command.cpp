@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 struct MeasureArguments : LiveArguments {
   std::string configuration;
+  double reference = 0;
   bool json = false;
 };
 
@@ -57,6 +58,12 @@ void measure(const MeasureArguments& arguments) {
   SetupOptions setup = setup_with(arguments, problem);
   setup.store.clear();
   setup.live.jobs = 1;
+  if (arguments.reference > 0) {
+    setup.live.energy = true;
+    setup.live.measure.reference_seconds = arguments.reference;
+    setup.live.measure.stream_seconds_limit = arguments.reference + 1;
+    setup.live.time_limit = std::max(setup.live.time_limit, 3 * arguments.reference + 30);
+  }
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const auto& parameters = prepared.space->parameters();
@@ -119,6 +126,10 @@ void add_measure_command(CLI::App& app) {
   add_live_options(*verb, *arguments);
   verb->add_option("-c,--config", arguments->configuration,
                    "The configuration as a JSON object; parameters left out take their defaults");
+  verb->add_option("--reference", arguments->reference,
+                   "Energy over a long steady state of this many seconds, to compare short measurements with (8s)")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}}))
+      ->check(CLI::PositiveNumber);
   add_json_option(*verb, arguments->json);
   verb->footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
   verb->callback([arguments] { measure(*arguments); });

@@ -1,5 +1,7 @@
 #include "evaluate/energy_link.hpp"
 
+#include <algorithm>
+
 #include "ergotune/measure/energy.hpp"
 
 namespace ergotune {
@@ -14,6 +16,11 @@ void add_energy_observers(Runner& runner, const DeviceInfo& device, const std::v
   EnergyOptions options;
   options.precision = measure.precision;
   options.budget = energy_seconds;
+  if (measure.reference_seconds > 0) {
+    options.budget = measure.reference_seconds;
+    options.whole_budget = true;
+    options.settle_at_least = std::min(2.0, 0.25 * measure.reference_seconds);
+  }
   runner.add_observer(
       std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), options));
 }

@@ -107,6 +107,7 @@ void put(Writer& w, const MeasureOptions& options) {
   w.number(options.cold_cache);
   w.number(options.verify);
   w.number(options.stream_seconds_limit);
+  w.number(options.reference_seconds);
   w.text(options.reference_file.string());
 }
 MeasureOptions get_measure_options(Reader& r) {
@@ -120,6 +121,7 @@ MeasureOptions get_measure_options(Reader& r) {
   options.cold_cache = r.number<bool>();
   options.verify = r.number<bool>();
   options.stream_seconds_limit = r.number<double>();
+  options.reference_seconds = r.number<double>();
   options.reference_file = r.text();
   return options;
 }

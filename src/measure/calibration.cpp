@@ -213,7 +213,12 @@ Calibration calibrate(CalibrationRig& rig) {
   out.lag = fit.lag;
   out.explained = fit.explained;
   out.explained_other = fit.explained_other;
-  if (fit.explained < 0.5)
+  if (fit.explained < 0.3)
+    throw Error(fmt::format(
+        "sensor {} does not follow the load: it explains only {:.0f} % of the readings (another board, "
+        "or others use this one?)",
+        info.id, 100 * std::max(0.0, fit.explained)));
+  if (fit.explained < 0.9)
     out.notes.push_back(
         fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
   info.lag = out.lag.value;

@@ -211,7 +211,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   result.warnings = energy.warnings;
   if (std::abs(energy.drift) > 0.02)
     result.warnings.push_back(
-        fmt::format("power drifted by {:.1f} % while it was measured", 100 * energy.drift));
+        fmt::format("energy per launch drifted by {:.1f} % while it was measured", 100 * energy.drift));
 
   // What the board did meanwhile.
   RunningStatistics core, memory, temperature, voltage;
@@ -252,7 +252,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   if (hottest - coolest > 5)
     result.warnings.push_back(
         fmt::format("temperature rose by {:.0f} degrees while it was measured", hottest - coolest));
-  if (result.half_width > options.precision * energy.value) {
+  if (!options.whole_budget && result.half_width > options.precision * energy.value) {
     result.status = Status::not_converged;
     result.message = fmt::format("energy is known to {:.2f} %, {:.2f} % was asked",
                                  100 * result.half_width / energy.value, 100 * options.precision);

@@ -107,6 +107,7 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
     return false;
   }
   // Twice running, because the first look that happens to be good is more often luck.
+  if (options_.whole_budget) return true;
   looks_good_ = precise_enough(result, options_) ? looks_good_ + 1 : 0;
   return looks_good_ < 2;
 }

@@ -105,6 +105,8 @@ struct EnergyOptions {
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if
   /// longer.
   double budget = 0;
+  /// Use the whole budget whatever the precision, and call it ok: a reference.
+  bool whole_budget = false;
   double settle_at_least = 0.15;  ///< s
   double settle_at_most = 0.5;    ///< share of the budget
   double power_tolerance =

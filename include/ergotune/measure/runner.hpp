@@ -32,6 +32,9 @@ struct MeasureOptions {
   bool verify = true;
   /// A stream for observers ends after this many seconds at the latest.
   double stream_seconds_limit = 3.0;
+  /// Energy over one long steady state of this many seconds, to compare short measurements with; 0: as short as the
+  /// precision allows.
+  double reference_seconds = 0;
   /// Where the outputs of the first correct configuration are kept for runners that come later; empty:
   /// nowhere.
   std::filesystem::path reference_file;
