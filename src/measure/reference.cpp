@@ -44,10 +44,12 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const KernelBuffers& 
   return outputs;
 }
 
-ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device) {
+/// `measured` is the device that results come from: its constants hold, wherever the reference runs.
+ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
+                              const DeviceInfo& measured) {
   const std::vector<Argument>& arguments =
       reference.arguments.empty() ? problem.kernel.arguments : reference.arguments;
-  const Constants constants = problem.constants_for(device.info().name, device.info().properties);
+  const Constants constants = problem.constants_for(measured.name, measured.properties);
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);
   const Scope scope = names.scope();
@@ -80,10 +82,10 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
   const Kernel& reference = *verification.reference;
   try {
     if (verification.kind == Kind::kernel && has_source_for(reference, device.info().backend)) {
-      return run_reference(problem, reference, device);
+      return run_reference(problem, reference, device, device.info());
     }
     const std::unique_ptr<Device> host = open_device("host");
-    return run_reference(problem, reference, *host);
+    return run_reference(problem, reference, *host, device.info());
   } catch (const DeviceError& error) {
     throw UserError(
         fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
