@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <sstream>
 
@@ -21,7 +22,7 @@ struct ScoreArguments {
   int repeats = 20;
   std::uint64_t seed = 1;
   int threads = 0;
-  std::string objective, plot, tune;
+  std::string objective, plot, tune, runs;
   std::vector<std::string> options;
   std::uint64_t trials = 40;
   bool json = false;
@@ -87,7 +88,8 @@ nlohmann::ordered_json to_json(const SpaceScore& score) {
           {"strategy_seconds_per_evaluation", score.own_seconds}};
 }
 
-nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores, const ScoreArguments& arguments) {
+nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores,
+                               const std::vector<ScoredSpace>& spaces, const ScoreArguments& arguments) {
   nlohmann::ordered_json document, strategies = nlohmann::ordered_json::object();
   for (const StrategyScore& score : scores) {
     nlohmann::ordered_json spaces = nlohmann::ordered_json::object();
@@ -100,6 +102,14 @@ nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores, const S
   document["provenance"] = "replayed";
   document["repeats"] = arguments.repeats;
   document["seed"] = arguments.seed;
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+  for (const ScoredSpace& space : spaces)
+    facts[space.name()] = {{"configurations", space.space().size()},
+                           {"failed", space.failed()},
+                           {"optimum", space.optimum()},
+                           {"budget_seconds", space.budget_seconds()},
+                           {"draws_to_cutoff", space.draws_to_cutoff()}};
+  document["spaces"] = facts;
   document["strategies"] = strategies;
   return document;
 }
@@ -146,6 +156,35 @@ void report_tuning(const StrategyTuning& tuning, const ScoreArguments& arguments
   fmt::print("({} settings tried; replayed, nothing measured)\n", tuning.trials.size());
 }
 
+/// Runs of another tool: {"NAME": {"SPACE": [[[seconds, value or null], ...], ...]}}.
+std::vector<StrategyScore> score_foreign(const std::string& file, const std::vector<ScoredSpace>& spaces) {
+  std::vector<StrategyScore> scores;
+  try {
+    std::ifstream stream(file);
+    const auto document = nlohmann::ordered_json::parse(stream);
+    for (const auto& [name, by_space] : document.items()) {
+      std::vector<SpaceScore> list;
+      for (const ScoredSpace& space : spaces) {
+        std::vector<std::vector<ForeignEvaluation>> runs;
+        for (const auto& run : by_space.at(space.name())) {
+          runs.emplace_back();
+          for (const auto& evaluation : run) {
+            const auto& value = evaluation.at(1);
+            runs.back().push_back(
+                {evaluation.at(0).get<double>(),
+                 value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>()});
+          }
+        }
+        list.push_back(score_runs(space, runs));
+      }
+      scores.push_back(combine_scores(name, std::move(list)));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw UserError(fmt::format("{}: not runs as --runs takes them: {}", file, error.what()));
+  }
+  return scores;
+}
+
 void run_score(const ScoreArguments& arguments) {
   const std::vector<ScoredSpace> spaces = load_spaces(arguments);
   ScoreOptions options;
@@ -174,7 +213,9 @@ void run_score(const ScoreArguments& arguments) {
     last = tenth;
     fmt::print(stderr, "{} of {} runs\n", done, total);
   };
-  const auto scores = score_strategies(names, spaces, options);
+  auto scores = score_strategies(names, spaces, options);
+  if (!arguments.runs.empty())
+    for (auto& score : score_foreign(arguments.runs, spaces)) scores.push_back(std::move(score));
   if (!arguments.plot.empty()) {
     std::ofstream file(arguments.plot);
     file << score_page(scores, spaces);
@@ -182,7 +223,7 @@ void run_score(const ScoreArguments& arguments) {
     fmt::print(stderr, "wrote {}\n", arguments.plot);
   }
   if (arguments.json)
-    print_json(to_json(scores, arguments));
+    print_json(to_json(scores, spaces, arguments));
   else
     print_table(scores);
 }
@@ -210,6 +251,8 @@ void add_score_command(CLI::App& app) {
   verb->add_option("--strategy-option", arguments->options, "NAME=VALUE for every strategy scored")
       ->take_all();
   verb->add_option("--plot", arguments->plot, "Write convergence curves to this HTML file");
+  verb->add_option("--runs", arguments->runs,
+                   "Score these runs of another tool beside ours (JSON; bench/search/compare.sh makes them)");
   verb->add_option("--tune-strategy", arguments->tune,
                    "Find better hyperparameters for this strategy instead");
   verb->add_option("--trials", arguments->trials, "Settings tried by --tune-strategy")->capture_default_str();

@@ -143,6 +143,25 @@ SpaceScore score_runs(const ScoredSpace& space, const std::vector<Run>& runs) {
   return result;
 }
 
+StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore> spaces) {
+  StrategyScore score;
+  score.strategy = strategy;
+  score.improvement.assign(search::kScorePoints, 0.0);
+  double log5 = 0, log1 = 0;
+  const double count = static_cast<double>(spaces.size());
+  for (const SpaceScore& space : spaces) {
+    for (std::size_t i = 0; i < score.improvement.size(); ++i)
+      score.improvement[i] += space.improvement[i] / count;
+    log5 += std::log(space.evaluations_to_5_percent) / count;
+    log1 += std::log(space.evaluations_to_1_percent) / count;
+  }
+  score.mean = mean(score.improvement);
+  score.evaluations_to_5_percent = std::exp(log5);
+  score.evaluations_to_1_percent = std::exp(log1);
+  score.spaces = std::move(spaces);
+  return score;
+}
+
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategy_names,
                                             const std::vector<ScoredSpace>& spaces,
                                             const ScoreOptions& options) {
@@ -188,11 +207,7 @@ std::vector<StrategyScore> score_strategies(const std::vector<std::string>& stra
 
   std::vector<StrategyScore> scores;
   for (std::size_t s = 0; s < strategy_names.size(); ++s) {
-    StrategyScore score;
-    score.strategy = strategy_names[s];
-    score.improvement.assign(search::kScorePoints, 0.0);
-    double log5 = 0, log1 = 0;
-    const double count = static_cast<double>(spaces.size());
+    std::vector<SpaceScore> by_space;
     for (std::size_t p = 0; p < spaces.size(); ++p) {
       std::vector<Run> of_space;
       std::vector<double> own;
@@ -201,18 +216,10 @@ std::vector<StrategyScore> score_strategies(const std::vector<std::string>& stra
         of_space.push_back(std::move(run.evaluations));
         own.push_back(run.own_seconds);
       }
-      SpaceScore space_score = score_runs(spaces[p], of_space);
-      space_score.own_seconds = median(own);
-      for (std::size_t i = 0; i < score.improvement.size(); ++i)
-        score.improvement[i] += space_score.improvement[i] / count;
-      log5 += std::log(space_score.evaluations_to_5_percent) / count;
-      log1 += std::log(space_score.evaluations_to_1_percent) / count;
-      score.spaces.push_back(std::move(space_score));
+      by_space.push_back(score_runs(spaces[p], of_space));
+      by_space.back().own_seconds = median(own);
     }
-    score.mean = mean(score.improvement);
-    score.evaluations_to_5_percent = std::exp(log5);
-    score.evaluations_to_1_percent = std::exp(log1);
-    scores.push_back(std::move(score));
+    scores.push_back(combine_scores(strategy_names[s], std::move(by_space)));
   }
   return scores;
 }
