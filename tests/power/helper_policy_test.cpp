@@ -92,7 +92,9 @@ TEST(HelperPolicy, MistakesAreNamedWithTheirPlace) {
       ADD_FAILURE() << text;
     } catch (const UserError& error) {
       EXPECT_THAT(error.what(), HasSubstr(words)) << text;
-      if (std::string(words) != "not TOML") EXPECT_THAT(error.what(), HasSubstr("p.toml:")) << text;
+      if (std::string(words) != "not TOML") {
+        EXPECT_THAT(error.what(), HasSubstr("p.toml:")) << text;
+      }
     }
   }
 }

@@ -47,7 +47,7 @@ class Tree {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_)) {
       if (!entry.is_regular_file()) continue;
-      const std::string path = "/" + std::filesystem::relative(entry.path(), root_).string();
+      const auto path = (std::filesystem::path("/") / entry.path().lexically_relative(root_)).string();
       files[path] = get(path);
     }
     return files;
