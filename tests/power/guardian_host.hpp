@@ -39,6 +39,8 @@ struct Host {
     const std::string verb = arguments[1];
     arguments.erase(arguments.begin(), arguments.begin() + 2);
     if (verb == "test-guardian") std::_Exit(ergotune::run_guardian(arguments));
+    // A guardian that ends before it is ready. (An unknown verb would run all the tests again, without end.)
+    if (verb == "broken-guardian") std::_Exit(1);
     for (const auto& [name, run] : other)
       if (verb == name) std::_Exit(run(arguments));
   }

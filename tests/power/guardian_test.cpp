@@ -110,7 +110,7 @@ TEST_F(Sessions, WithoutAStateFolderNothingOpens) {
 
 TEST_F(Sessions, WithoutAGuardianNothingOpens) {
   enable_guardian_verb(
-      "not-a-verb-of-this-program");  // it runs the tests then, and says something else than "ready"
+      "broken-guardian");  // it runs the tests then, and says something else than "ready"
   ControlSessionOptions options;
   options.guardian_timeout = 0.5;
   try {
@@ -140,7 +140,7 @@ TEST_F(Sessions, WhenNoOtherGuardianCanBeStartedEverythingIsPutBackAtOnce) {
   options.guardian_timeout = 5;
   auto session = open(options);
   ASSERT_TRUE(session->set(kCore, 1020).ok());
-  enable_guardian_verb("not-a-verb-of-this-program");
+  enable_guardian_verb("broken-guardian");
   kill(session->guardian_pid(), SIGKILL);
   EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
   EXPECT_TRUE(eventually([&] { return !session->notes().empty(); }));
