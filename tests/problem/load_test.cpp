@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace ergotune {
 namespace {
@@ -193,6 +195,26 @@ TEST(LoadProblem, T1RoundTrip) {
   EXPECT_EQ(again.parameters[5].range->stop.text(), "min(NWG, 32) + 1");
   ASSERT_EQ(again.restrictions.size(), problem.restrictions.size());
   EXPECT_EQ(again.restrictions[1].expression.to_string(), problem.restrictions[1].expression.to_string());
+}
+
+// The page's whole example is what people copy.
+TEST(LoadProblem, TheDocumentedExampleIsAProblem) {
+  std::ifstream page(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "docs" / "problem-file.md");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  const std::string opening = "```toml\n";
+  const auto begin = text.find(opening) + opening.size();
+  ASSERT_GT(begin, opening.size());
+  // the sources it names are those of the test data, so it is read as if it stood there
+  std::string example = text.substr(begin, text.find("\n```", begin) - begin);
+  const auto cuda = example.find(", cuda = \"gemm.cu\"");
+  ASSERT_NE(cuda, std::string::npos);
+  example.erase(cuda, std::string(", cuda = \"gemm.cu\"").size());
+  const Problem problem = parse_problem(example, kProblems / "example.toml");
+  EXPECT_EQ(problem.parameters.size(), 9u);
+  EXPECT_EQ(problem.execution_parameters.size(), 3u);
+  EXPECT_EQ(problem.kernel.arguments.size(), 6u);
+  EXPECT_EQ(problem.plans.size(), 1u);
+  EXPECT_EQ(problem.verification.kind, Verification::Kind::host_function);
 }
 
 TEST(LoadProblem, ANewFileIsSaidToBeMissing) {
