@@ -109,8 +109,7 @@ TEST_F(Sessions, WithoutAStateFolderNothingOpens) {
 }
 
 TEST_F(Sessions, WithoutAGuardianNothingOpens) {
-  enable_guardian_verb(
-      "broken-guardian");  // it runs the tests then, and says something else than "ready"
+  enable_guardian_verb("broken-guardian");  // no verb of this program: it ends at once
   ControlSessionOptions options;
   options.guardian_timeout = 0.5;
   try {
