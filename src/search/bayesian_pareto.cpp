@@ -82,13 +82,15 @@ class BayesianPareto : public StrategyBase {
         if (!values.empty()) ok.push_back(positive ? std::log(values[o]) : values[o]);
       successes_ = ok.size();
       if (ok.empty()) return;
-      const double centre = median(ok), worst = *std::max_element(ok.begin(), ok.end());
+      const double ceiling = quantile(ok, real("ceiling")), best = *std::min_element(ok.begin(), ok.end());
+      for (double& v : ok) v = std::min(v, ceiling);
+      const double centre = median(ok), worst = ceiling + 0.3 * (ceiling - best);
       const double scale = std::max(std::sqrt(variance(ok)), 1e-12);
       for (std::size_t i = 0; i < outcomes_.size(); ++i) {
         const double v = outcomes_[i].empty() ? worst
                          : positive           ? std::log(outcomes_[i][o])
                                               : outcomes_[i][o];
-        transformed_[i][o] = (v - centre) / scale;
+        transformed_[i][o] = (outcomes_[i].empty() ? v - centre : std::min(v, ceiling) - centre) / scale;
       }
     }
     std::vector<std::vector<double>> points;
@@ -186,6 +188,7 @@ void add_bayesian_pareto(StrategyList& list) {
         "how far beyond the front's ends volume counts, in standard deviations",
         0.2,
         {0.05, 0.2, 0.5}},
+       {"ceiling", "quantile of each objective above which values count alike", 0.8, {0.7, 0.8, 0.9, 1.0}},
        {"candidates", "configurations the models are asked about at most", 12000, {}}});
   description.multi_objective = true;
   list.push_back(std::move(description));
