@@ -38,7 +38,7 @@ void bind_space(py::module_& module) {
              py::gil_scoped_release released;
              return std::make_shared<SearchSpace>(problem.build_space(all, options));
            }),
-           py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 4'000'000)
+           py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
       .def("__len__", &SearchSpace::size)
       .def("__getitem__",
            [](const SearchSpace& s, std::int64_t index) {

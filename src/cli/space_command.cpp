@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -85,19 +86,34 @@ Json effect_json(const RestrictionEffect& effect) {
           {"redundant", effect.redundant}};
 }
 
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t';
+    if (!space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  return line;
+}
+
 void print_effects(const std::vector<RestrictionEffect>& effects) {
   if (effects.empty()) {
     fmt::print("there are no restrictions\n");
     return;
   }
+  const auto amount = [](double count) {
+    return std::isnan(count) ? "not counted" : fmt::format("{:.10g}", count);
+  };
   fmt::print("\n{:>14}  {:>14}  {:<12}  restriction\n", "removes alone", "only it does", "class");
   for (const auto& effect : effects)
-    fmt::print("{:>14.6g}  {:>14}  {:<12}  {}\n", effect.removed_alone,
-               effect.redundant ? "redundant" : fmt::format("{:.6g}", effect.removed_only_by_it),
+    fmt::print("{:>14}  {:>14}  {:<12}  {}\n", amount(effect.removed_alone),
+               effect.redundant ? "redundant" : amount(effect.removed_only_by_it),
                class_name(effect.restriction_class),
                effect.label == effect.expression || effect.expression.empty()
                    ? effect.label
-                   : fmt::format("{} ({})", effect.label, effect.expression));
+                   : fmt::format("{} ({})", effect.label, on_one_line(effect.expression)));
 }
 
 void print_summary(const SearchSpace& space) {

@@ -26,12 +26,12 @@ enum Verdict : std::int64_t { kFails = 0, kHolds = 1, kCannotTell = 2 };
 class Builder {
  public:
   Builder(BuiltSpace& space, const std::vector<Restriction>& restrictions, const SpaceOptions& options,
-          Unevaluable unevaluable)
+          BuildPurpose purpose)
       : space_(space),
         parameters_(space.parameters),
         restrictions_(restrictions),
         options_(options),
-        unevaluable_(unevaluable),
+        purpose_(purpose),
         program_(parameters_) {}
 
   void build() {
@@ -278,7 +278,7 @@ class Builder {
     if (part.error != kNone && !program_.is_false(part.error)) {
       // A configuration that another restriction excludes need not be evaluated; one that none excludes must
       // be.
-      if (unevaluable_ == Unevaluable::is_an_error) failures_.push_back(part.error);
+      if (purpose_ == BuildPurpose::use) failures_.push_back(part.error);
       condition = program_.logical_or(part.error, condition);
     }
     if (program_.is_false(condition)) impossible_ = true;
@@ -374,7 +374,18 @@ class Builder {
 
   Layers build_component(const Component& component) {
     try {
+      if (purpose_ == BuildPurpose::count) return build_layers(program_, component, {4'000'000, 40'000'000});
       return build_layers(program_, component);
+    } catch (const TooManyStates& reached) {
+      if (purpose_ == BuildPurpose::count) throw;
+      const Parameter& parameter = parameters_[reached.parameter];
+      throw UserError(fmt::format("the search space is too entangled to be kept: at parameter \"{}\" too "
+                                  "many prefixes differ in what "
+                                  "later restrictions need; put parameters that share restrictions next to "
+                                  "each other, or restrict "
+                                  "the ones before it further",
+                                  parameter.name),
+                      parameter.place);
     } catch (const UnevaluableConfiguration& configuration) {
       if (!failure_) failure_ = explain_failure(component, configuration);
       return free_layers(component);
@@ -436,7 +447,7 @@ class Builder {
   std::vector<Parameter>& parameters_;
   const std::vector<Restriction>& restrictions_;
   const SpaceOptions& options_;
-  Unevaluable unevaluable_;
+  BuildPurpose purpose_;
   program::Program program_;
   program::NameTable names_;
   std::map<std::string, std::uint32_t, std::less<>> index_;
@@ -453,10 +464,10 @@ class Builder {
 }  // namespace
 
 BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<Restriction>& restrictions,
-                          const SpaceOptions& options, Unevaluable unevaluable) {
+                          const SpaceOptions& options, BuildPurpose purpose) {
   BuiltSpace space;
   space.parameters = std::move(parameters);
-  Builder(space, restrictions, options, unevaluable).build();
+  Builder(space, restrictions, options, purpose).build();
   return space;
 }
 

@@ -22,12 +22,19 @@ struct BuiltSpace {
   double approximate_size = 1;
 };
 
-/// What becomes of a configuration for which a restriction cannot be evaluated (division by zero) and that no other
-/// restriction excludes: a UserError, or it stays (when some restrictions are left out on purpose).
-enum class Unevaluable { is_an_error, stays };
+/// What a space is built for.
+enum class BuildPurpose {
+  /// To be used: a configuration for which a restriction cannot be evaluated (division by zero) and that no
+  /// other
+  /// restriction excludes is a UserError; so is a space that does not fit into memory.
+  use,
+  /// Only to be counted, with restrictions left out: such configurations stay, and what gets too large throws
+  /// TooManyStates early (space/layer_builder.hpp).
+  count,
+};
 
 BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<Restriction>& restrictions,
-                          const SpaceOptions& options, Unevaluable unevaluable = Unevaluable::is_an_error);
+                          const SpaceOptions& options, BuildPurpose purpose = BuildPurpose::use);
 
 /// A component's parameters (their positions, ascending) and layers.
 using ComponentLayers = std::pair<std::vector<std::uint32_t>, Layers>;

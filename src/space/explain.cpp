@@ -3,15 +3,49 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <thread>
 
+#include "space/layer_builder.hpp"
 #include "space/search_space_state.hpp"
 
 namespace ergotune {
 namespace {
 
+/// NaN when it gets too large to count.
 double count_with(const std::vector<Parameter>& parameters, const std::vector<Restriction>& restrictions,
                   const SpaceOptions& options) {
-  return build_diagrams(parameters, restrictions, options, Unevaluable::stays).approximate_size;
+  try {
+    return build_diagrams(parameters, restrictions, options, BuildPurpose::count).approximate_size;
+  } catch (const TooManyStates&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+/// Runs independent tasks on several threads.
+void run_all(const std::vector<std::function<void()>>& tasks, unsigned threads) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (std::size_t t = next++; t < tasks.size(); t = next++) {
+      try {
+        tasks[t]();
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < std::min<std::size_t>(threads, tasks.size()); ++i) others.emplace_back(work);
+  work();
+  for (auto& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -19,20 +53,32 @@ double count_with(const std::vector<Parameter>& parameters, const std::vector<Re
 std::vector<RestrictionEffect> SearchSpace::explain() const {
   const auto& all = state_->restrictions;
   const auto& parameters = state_->given_parameters;
-  const double unrestricted = count_with(parameters, {}, state_->options);
-  std::vector<RestrictionEffect> effects;
+  const auto& options = state_->options;
+  std::vector<RestrictionEffect> effects(all.size());
+  double unrestricted = 0;
+  std::vector<std::function<void()>> tasks{[&] { unrestricted = count_with(parameters, {}, options); }};
   for (std::size_t r = 0; r < all.size(); ++r) {
-    RestrictionEffect effect;
-    effect.label = all[r].label();
-    effect.expression = all[r].function ? "" : all[r].expression.text();
-    effect.restriction_class = all[r].restriction_class;
-    effect.removed_alone = unrestricted - count_with(parameters, {all[r]}, state_->options);
-    auto others = all;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(r));
-    effect.removed_only_by_it = count_with(parameters, others, state_->options) - static_cast<double>(size());
-    effect.redundant = effect.removed_only_by_it == 0;
-    effects.push_back(std::move(effect));
+    effects[r].label = all[r].label();
+    effects[r].expression = all[r].function ? "" : all[r].expression.text();
+    effects[r].restriction_class = all[r].restriction_class;
+    tasks.emplace_back([&, r] { effects[r].removed_alone = count_with(parameters, {all[r]}, options); });
+    tasks.emplace_back([&, r] {
+      auto others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(r));
+      effects[r].removed_only_by_it = count_with(parameters, others, options) - static_cast<double>(size());
+      effects[r].redundant = effects[r].removed_only_by_it == 0;
+    });
   }
+  // a user's functions need not bear being called from several threads
+  const bool functions =
+      std::any_of(all.begin(), all.end(),
+                  [](const auto& restriction) { return static_cast<bool>(restriction.function); }) ||
+      std::any_of(parameters.begin(), parameters.end(),
+                  [](const auto& p) { return static_cast<bool>(p.generator); });
+  const unsigned threads =
+      options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
+  run_all(tasks, functions || build_seconds() < 1e-3 ? 1 : threads);
+  for (auto& effect : effects) effect.removed_alone = unrestricted - effect.removed_alone;
   return effects;
 }
 

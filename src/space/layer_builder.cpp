@@ -76,8 +76,8 @@ class RowSet {
 
 class LayersBuilder {
  public:
-  LayersBuilder(const Program& program, const Component& component)
-      : program_(program), component_(component), last_use_(program.size(), -1) {
+  LayersBuilder(const Program& program, const Component& component, const LayerLimits& limits)
+      : program_(program), component_(component), limits_(limits), last_use_(program.size(), -1) {
     for (const auto condition : component.conditions) need(condition, program.at(condition).level);
     for (std::size_t m = 0; m < component.members.size(); ++m) {
       const Candidates& candidates = component.candidates[m];
@@ -191,6 +191,7 @@ class LayersBuilder {
     }
     std::size_t total = 0;
     for (std::size_t s = 0; s < states.size(); ++s) total += layer.slots[layer.key_of(s)];
+    if (total > limits_.choices) throw TooManyStates{component_.members[m]};
     layer.next.reserve(total);
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::uint32_t k = layer.key_of(s);
@@ -204,6 +205,7 @@ class LayersBuilder {
         std::copy_n(slot_words.data() + slot * words, words, row.data());
         layer.next.push_back(next.insert(row.data()));
       }
+      if (next.size() > limits_.states) throw TooManyStates{component_.members[m]};
     }
     next.close();
     frontier_ = std::move(next_frontier);
@@ -286,6 +288,7 @@ class LayersBuilder {
       }
       lanes = 0;
       runs.clear();
+      if (layer.position.size() > limits_.choices) throw TooManyStates{parameter};
     };
 
     for (std::size_t k = 0; k < key_count; ++k) {
@@ -508,6 +511,7 @@ class LayersBuilder {
 
   const Program& program_;
   const Component& component_;
+  LayerLimits limits_;
   std::vector<std::int32_t> last_use_;  // the last level that reads an operation; -1: not needed
   std::vector<OperationId> needed_;
   std::vector<OperationId> frontier_;  // the words of a state
@@ -516,8 +520,8 @@ class LayersBuilder {
 
 }  // namespace
 
-Layers build_layers(const program::Program& program, const Component& component) {
-  return LayersBuilder(program, component).build();
+Layers build_layers(const program::Program& program, const Component& component, const LayerLimits& limits) {
+  return LayersBuilder(program, component, limits).build();
 }
 
 }  // namespace ergotune

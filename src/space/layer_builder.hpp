@@ -31,7 +31,19 @@ struct UnevaluableConfiguration {
   std::vector<std::uint32_t> positions;  ///< of each member
 };
 
-/// Throws UnevaluableConfiguration; UserError for a range whose step is 0.
-Layers build_layers(const program::Program& program, const Component& component);
+/// How much a component may take before building gives up.
+struct LayerLimits {
+  std::size_t states = 100'000'000;   ///< of one level
+  std::size_t choices = 400'000'000;  ///< of one level
+};
+
+/// Thrown when a limit is passed.
+struct TooManyStates {
+  std::uint32_t parameter;  ///< where
+};
+
+/// Throws UnevaluableConfiguration and TooManyStates; UserError for a range whose step is 0.
+Layers build_layers(const program::Program& program, const Component& component,
+                    const LayerLimits& limits = {});
 
 }  // namespace ergotune

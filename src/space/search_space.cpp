@@ -34,6 +34,37 @@ void SearchSpace::State::finish() {
   }
 }
 
+namespace {
+// Writes the rows behind a node; `row` holds the values chosen so far.
+void write_rows(const Diagram& chain, std::size_t level, Diagram::Node node, std::size_t width,
+                std::vector<std::uint8_t>& row, std::uint8_t*& out) {
+  const std::uint32_t degree = chain.degree(level, node);
+  for (std::uint32_t i = 0; i < degree; ++i) {
+    const auto edge = chain.edge(level, node, i);
+    const auto position = static_cast<std::uint16_t>(edge.position);
+    std::memcpy(row.data() + level * width, &position, width);  // little-endian
+    if (level + 1 < chain.depth()) {
+      write_rows(chain, level + 1, edge.child, width, row, out);
+    } else {
+      std::memcpy(out, row.data(), row.size());
+      out += row.size();
+    }
+  }
+}
+}  // namespace
+
+void SearchSpace::State::materialise() {
+  std::size_t widest = 0;
+  for (const auto& parameter : built.parameters) widest = std::max(widest, parameter.values.size());
+  // other spaces are rare, and as quick to read from their diagram as to tabulate
+  if (!single() || size == 0 || widest > 0x10000) return;
+  value_width = widest <= 0x100 ? 1 : 2;
+  std::vector<std::uint8_t> row(built.parameters.size() * value_width);
+  table.resize(size * row.size());
+  std::uint8_t* out = table.data();
+  write_rows(built.chains[0], 0, built.chains[0].root(), value_width, row, out);
+}
+
 SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Restriction> restrictions,
                                const SpaceOptions& options) {
   const double start = host_seconds();
@@ -48,6 +79,7 @@ SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Re
         "{} restrictions); restrict it further or give parameters fewer values",
         state->built.approximate_size, state->built.parameters.size(), state->restrictions.size()));
   state->finish();
+  if (state->size <= options.materialise_limit) state->materialise();
   state->seconds = host_seconds() - start;
   return SearchSpace(std::move(state));
 }
@@ -131,11 +163,11 @@ std::size_t SearchSpace::dimensions() const { return state_->built.parameters.si
 const std::vector<Parameter>& SearchSpace::parameters() const { return state_->built.parameters; }
 std::uint64_t SearchSpace::size() const { return state_->size; }
 double SearchSpace::cartesian_size() const { return state_->built.cartesian_size; }
-bool SearchSpace::materialised() const { return false; }
+bool SearchSpace::materialised() const { return !state_->table.empty(); }
 double SearchSpace::build_seconds() const { return state_->seconds; }
 
 std::size_t SearchSpace::memory_bytes() const {
-  std::size_t bytes = sizeof(State);
+  std::size_t bytes = sizeof(State) + state_->table.capacity();
   for (const auto& chain : state_->built.chains) bytes += chain.memory_bytes();
   for (const auto& parameter : state_->built.parameters)
     bytes += sizeof(Parameter) + parameter.values.capacity() * sizeof(Value);
@@ -150,6 +182,20 @@ std::optional<std::size_t> SearchSpace::parameter_index(std::string_view name) c
 
 void SearchSpace::values_at(ConfigurationIndex index, std::span<std::uint32_t> out) const {
   assert(index < size() && out.size() == dimensions());
+  if (!state_->table.empty()) {
+    const std::size_t width = state_->value_width;
+    const std::uint8_t* row = state_->table.data() + index * out.size() * width;
+    for (std::size_t p = 0; p < out.size(); ++p) {
+      if (width == 1) {
+        out[p] = row[p];
+      } else {
+        std::uint16_t value;
+        std::memcpy(&value, row + 2 * p, 2);
+        out[p] = value;
+      }
+    }
+    return;
+  }
   const auto& chains = state_->built.chains;
   if (state_->single()) {
     const Diagram& chain = chains[0];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,7 +27,12 @@ struct SearchSpace::State {
   std::vector<std::map<Value, std::uint32_t>> position_of;
   std::map<std::string, std::uint32_t, std::less<>> index_of_name;
 
+  /// Rows of positions, `value_width` bytes each, when materialised.
+  std::vector<std::uint8_t> table;
+  std::size_t value_width = 0;
+
   void finish();
+  void materialise();
   bool single() const { return built.chains.size() == 1; }
 };
 

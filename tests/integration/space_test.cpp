@@ -1,0 +1,116 @@
+// ergotune space, driven from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "support/command.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kPlain = R"({
+  "tune_params": {"block_size_x": [16, 32, 64, 128], "block_size_y": [1, 4, 16], "tile": [1, 2, 4], "mode": ["a", "b"]},
+  "restrictions": ["block_size_x * tile <= 256", "mode == 'a' or tile > 1", "tile < 9"],
+  "max_threads": 1024
+})";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(SpaceCommand, CountsThePlainJsonForm) {
+  test::TemporaryFolder folder;
+  folder.write("space.json", kPlain);
+  const auto json = test::json_of(test::ergotune(folder, {"space", "space.json", "--json", "--explain"}));
+  EXPECT_EQ(json["cartesian"], 72);
+  // 2048 threads (128 x 16) are above max_threads, which nobody wrote as a restriction
+  std::size_t valid = 0;
+  for (const int x : {16, 32, 64, 128})
+    for (const int y : {1, 4, 16})
+      for (const int tile : {1, 2, 4})
+        for (const bool a : {true, false}) valid += x * tile <= 256 && (a || tile > 1) && x * y <= 1024;
+  EXPECT_EQ(json["valid"], valid);
+  EXPECT_EQ(json["parameters"].size(), 4u);
+  EXPECT_EQ(json["parameters"][0]["name"], "block_size_x");
+  for (const char* key : {"build_seconds", "memory_bytes", "materialised"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  ASSERT_GE(json["restrictions"].size(), 3u);
+  EXPECT_EQ(json["restrictions"][0]["removed_alone"], 6);
+  EXPECT_EQ(json["restrictions"][2]["redundant"], true);
+}
+
+TEST(SpaceCommand, ListsAndSamplesAsJsonLines) {
+  test::TemporaryFolder folder;
+  folder.write("space.json", kPlain);
+  const auto valid =
+      test::json_of(test::ergotune(folder, {"space", "space.json", "--json"}))["valid"].get<std::size_t>();
+  const auto list = lines_of(test::ergotune(folder, {"space", "space.json", "--list"}).out);
+  EXPECT_EQ(list.size(), valid);
+  EXPECT_EQ(nlohmann::json::parse(list[0]),
+            nlohmann::json::parse(R"({"block_size_x": 16, "block_size_y": 1, "tile": 1, "mode": "a"})"));
+  const std::set<std::string> all(list.begin(), list.end());
+  EXPECT_EQ(all.size(), valid);
+  const auto sample = test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "3"});
+  EXPECT_EQ(sample.out,
+            test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "3"}).out);
+  EXPECT_NE(sample.out,
+            test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "4"}).out);
+  const auto lines = lines_of(sample.out);
+  EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), 10u);
+  for (const auto& line : lines) EXPECT_TRUE(all.contains(line)) << line;
+}
+
+TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
+  test::TemporaryFolder folder;
+  folder.write("space.json",
+               R"({"tune_params": {"a": [1, 2, 3]}, "restrictions": ["a > 2", "a < 3", "a > 0"]})");
+  const auto result = test::ergotune(folder, {"space", "space.json", "--json"});
+  const auto json = test::json_of(result);
+  EXPECT_EQ(json["valid"], 0);
+  EXPECT_THAT(json["why_empty"].get<std::string>(), HasSubstr("\"a > 2\", \"a < 3\""));
+}
+
+TEST(SpaceCommand, RefusesWithExitCodeTwo) {
+  test::TemporaryFolder folder;
+  folder.write("space.json", R"({"tune_params": {"width": [1, 2]}, "restrictions": ["widht > 1"]})");
+  const auto result = test::ergotune(folder, {"space", "space.json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean \"width\"?"));
+}
+
+// The exhaustive space of Anzt et al., Section 2.3, counted without being visited. The count was confirmed by
+// a loop nest over the first five parameters and the numbers of divisors of what the other four divide.
+TEST(SpaceCommand, CountsTheExhaustiveBeastSpace) {
+  test::TemporaryFolder folder;
+  const std::string file = ERGOTUNE_SOURCE_DIR "/examples/dgemm_beast/space.toml";
+  const auto k20x = test::json_of(
+      test::ergotune(folder, {"space", file, "--profile", "k20x", "--json", "--sample", "200"}));
+  EXPECT_EQ(k20x["valid"], 39105980032u);
+  EXPECT_EQ(k20x["parameters"].size(), 15u);
+  EXPECT_LT(k20x["memory_bytes"], 100'000'000);
+  for (const auto& c : k20x["sample"]) {
+    const auto value = [&](const char* name) { return c[name].get<int>(); };
+    EXPECT_LE(value("dim_m") * value("dim_n"), 1024);
+    EXPECT_EQ(value("dim_m") * value("dim_n") % 32, 0);
+    EXPECT_EQ(value("blk_m") % value("dim_m"), 0);
+    EXPECT_EQ(value("blk_n") % value("dim_n"), 0);
+    const int vector = value("simd") + 1;
+    EXPECT_EQ(value("blk_m") % (vector * value("blk_m_a")), 0);
+    EXPECT_EQ(value("blk_k") % (vector * value("blk_n_a")), 0);
+    EXPECT_EQ(value("blk_k") % (vector * value("blk_m_b")), 0);
+    EXPECT_EQ(value("blk_n") % (vector * value("blk_n_b")), 0);
+    EXPECT_GE(value("blk_m") * value("blk_n"), 32 * (value("blk_m") + value("blk_n")));
+  }
+  const auto h100 = test::json_of(test::ergotune(folder, {"space", file, "--profile", "h100", "--json"}));
+  EXPECT_EQ(h100["valid"], 62687841184u);
+}
+
+}  // namespace
+}  // namespace ergotune
