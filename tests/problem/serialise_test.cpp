@@ -79,7 +79,7 @@ Problem arbitrary_problem() {
   problem.verification.reference = std::make_shared<Kernel>(problem.kernel);
   problem.verification.files["c"] = "c.bin";
   problem.objective = {*words(), Direction::maximise, {"f", 1, 2}};
-  problem.plans.push_back({*words(), {{*words(), {"code"}, {{"x", *values()}}, "time", "random", "25"}}});
+  problem.plans.push_back({*words(), {{*words(), {"code"}, {{"x", *values()}}, "time", "random", "25", {"f", 3, 4}}}});
   problem.defaults.seed = *rc::gen::arbitrary<std::uint64_t>();
   problem.defaults.strategy_options["x"] = *values();
   problem.defaults.cold_cache = *rc::gen::arbitrary<bool>();

@@ -1,0 +1,60 @@
+// The parts of a problem's JSON document (serialise.cpp), as overloads that lists of them can be written
+// with.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune::document {
+
+using Json = nlohmann::ordered_json;
+
+// document_values.cpp
+Json number(double x);  ///< JSON has no infinities and no NaN; they travel in words
+double number(const Json& json);
+Json write(const Value& value);
+Json write(const SourcePlace& place);
+Json write(const Expression& expression);
+Json write(const Constants& constants);
+Json write(const Template& text);
+Json write(const std::filesystem::path& path);
+Value read_value(const Json& json);
+SourcePlace read_place(const Json& json);
+Expression read_expression(const Json& json);
+Constants read_constants(const Json& json);
+Template read_template(const Json& json);
+std::filesystem::path read_path(const Json& json);
+
+// document_kernel.cpp
+Json write(const KernelSource& source);
+Json write(const Argument& argument);
+Json write(const Kernel& kernel);
+Json write(const Verification& verification);
+Kernel read_kernel(const Json& json);
+Verification read_verification(const Json& json);
+
+// serialise.cpp
+Json write(const Parameter& parameter);
+Json write(const ExecutionParameterSpec& spec);
+Json write(const Restriction& restriction);
+Json write(const Metric& metric);
+Json write(const PlanStageSpec& stage);
+Json write(const PlanSpec& plan);
+
+template <class T>
+Json write_list(const std::vector<T>& items) {
+  Json json = Json::array();
+  for (const T& item : items) json.push_back(write(item));
+  return json;
+}
+template <class T, class F>
+std::vector<T> read_list(const Json& json, F read) {
+  std::vector<T> items;
+  for (const Json& item : json) items.push_back(read(item));
+  return items;
+}
+
+}  // namespace ergotune::document

@@ -1,0 +1,122 @@
+// Kernels and verification in a problem's document.
+#include <fmt/format.h>
+
+#include "problem/base64.hpp"
+#include "problem/document.hpp"
+
+namespace ergotune::document {
+
+Json write(const KernelSource& source) {
+  return Json{{"language", to_string(source.language)},
+              {"file", write(source.file)},
+              {"text", source.text},
+              {"include_folders", write_list(source.include_folders)}};
+}
+static Language read_language(const Json& json) {
+  for (int i = 0; i <= static_cast<int>(Language::fortran); ++i) {
+    if (to_string(static_cast<Language>(i)) == json.get<std::string>()) return static_cast<Language>(i);
+  }
+  throw Error(fmt::format("unknown language {} in a stored problem", json.dump()));
+}
+static KernelSource read_source(const Json& json) {
+  return {read_language(json.at("language")), read_path(json.at("file")), json.at("text"),
+          read_list<std::filesystem::path>(json.at("include_folders"), read_path)};
+}
+
+static Json write(const Fill& fill) {
+  Json json{{"kind", static_cast<int>(fill.kind)}, {"seed", fill.seed},           {"low", number(fill.low)},
+            {"high", number(fill.high)},           {"start", number(fill.start)}, {"step", number(fill.step)},
+            {"value", number(fill.value)},         {"file", write(fill.file)}};
+  if (fill.data) json["data"] = base64_encode(*fill.data);
+  return json;
+}
+static Fill read_fill(const Json& json) {
+  Fill fill;
+  fill.kind = static_cast<Fill::Kind>(json.at("kind").get<int>());
+  fill.seed = json.at("seed");
+  fill.low = number(json.at("low"));
+  fill.high = number(json.at("high"));
+  fill.start = number(json.at("start"));
+  fill.step = number(json.at("step"));
+  fill.value = number(json.at("value"));
+  fill.file = read_path(json.at("file"));
+  if (json.contains("data")) {
+    fill.data =
+        std::make_shared<std::vector<std::uint8_t>>(base64_decode(json.at("data").get<std::string>()));
+  }
+  return fill;
+}
+
+Json write(const Argument& argument) {
+  return Json{{"kind", static_cast<int>(argument.kind)},
+              {"name", argument.name},
+              {"type", to_string(argument.type)},
+              {"value", write(argument.value)},
+              {"count", write(argument.count)},
+              {"fill", write(argument.fill)},
+              {"access", static_cast<int>(argument.access)},
+              {"place", write(argument.place)}};
+}
+static Argument read_argument(const Json& json) {
+  Argument argument;
+  argument.kind = static_cast<Argument::Kind>(json.at("kind").get<int>());
+  argument.name = json.at("name");
+  argument.type = element_type(json.at("type").get<std::string>()).value();
+  argument.value = read_expression(json.at("value"));
+  argument.count = read_expression(json.at("count"));
+  argument.fill = read_fill(json.at("fill"));
+  argument.access = static_cast<Access>(json.at("access").get<int>());
+  argument.place = read_place(json.at("place"));
+  return argument;
+}
+
+Json write(const Kernel& kernel) {
+  Json options = Json::object();
+  for (const auto& [language, list] : kernel.options) options[language] = write_list(list);
+  return Json{{"function", write(kernel.function)},
+              {"sources", write_list(kernel.sources)},
+              {"arguments", write_list(kernel.arguments)},
+              {"grid", write_list(kernel.launch.grid)},
+              {"global", write_list(kernel.launch.global)},
+              {"block", write_list(kernel.launch.block)},
+              {"shared_memory_bytes", write(kernel.launch.shared_memory_bytes)},
+              {"options", options}};
+}
+Kernel read_kernel(const Json& json) {
+  Kernel kernel;
+  kernel.function = read_template(json.at("function"));
+  kernel.sources = read_list<KernelSource>(json.at("sources"), read_source);
+  kernel.arguments = read_list<Argument>(json.at("arguments"), read_argument);
+  kernel.launch.grid = read_list<Expression>(json.at("grid"), read_expression);
+  kernel.launch.global = read_list<Expression>(json.at("global"), read_expression);
+  kernel.launch.block = read_list<Expression>(json.at("block"), read_expression);
+  kernel.launch.shared_memory_bytes = read_expression(json.at("shared_memory_bytes"));
+  for (const auto& [language, list] : json.at("options").items()) {
+    kernel.options[language] = read_list<Template>(list, read_template);
+  }
+  return kernel;
+}
+
+Json write(const Verification& verification) {
+  Json files = Json::object();
+  for (const auto& [name, file] : verification.files) files[name] = write(file);
+  Json json{{"kind", static_cast<int>(verification.kind)},
+            {"files", files},
+            {"absolute_tolerance", number(verification.absolute_tolerance)},
+            {"relative_tolerance", number(verification.relative_tolerance)}};
+  if (verification.reference) json["reference"] = write(*verification.reference);
+  return json;
+}
+Verification read_verification(const Json& json) {
+  Verification verification;
+  verification.kind = static_cast<Verification::Kind>(json.at("kind").get<int>());
+  for (const auto& [name, file] : json.at("files").items()) verification.files[name] = read_path(file);
+  verification.absolute_tolerance = number(json.at("absolute_tolerance"));
+  verification.relative_tolerance = number(json.at("relative_tolerance"));
+  if (json.contains("reference")) {
+    verification.reference = std::make_shared<Kernel>(read_kernel(json.at("reference")));
+  }
+  return verification;
+}
+
+}  // namespace ergotune::document
