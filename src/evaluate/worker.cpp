@@ -16,6 +16,7 @@
 #include "evaluate/channel.hpp"
 #include "evaluate/compile_cache.hpp"
 #include "evaluate/energy_link.hpp"
+#include "measure/keep_warm.hpp"
 #include "measure/configure.hpp"
 
 namespace ergotune {
@@ -116,7 +117,19 @@ class RunService {
     if (setup.energy) {
       add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure,
                            notes_);
+      if (!device_->info().is_cpu) warm_ = KeepWarm::make(*device_);
     }
+  }
+
+  /// The next message. Where energy is measured the board is kept warm while none comes, so that the next
+  /// configuration starts near its steady state.
+  std::optional<Message> next(Channel& channel) {
+    const double since = host_seconds();
+    while (warm_ && has_run_ && runner_.healthy() && host_seconds() - since < KeepWarm::kLongest) {
+      if (auto message = channel.receive(0)) return message;
+      if (!warm_->heat(0.005)) warm_.reset();
+    }
+    return channel.receive(-1);
   }
 
   Ready ready() const {
@@ -133,6 +146,7 @@ class RunService {
     answer.id = request.id;
     answer.measurement = runner_.run(request.configuration, request.binary, request.options);
     answer.healthy = runner_.healthy();
+    has_run_ = true;
     answer.has_reference = runner_.has_reference();
     answer.seconds = host_seconds() - started;
     return answer;
@@ -142,6 +156,8 @@ class RunService {
   Problem problem_;
   std::unique_ptr<Device> device_;
   Runner runner_;
+  std::unique_ptr<KeepWarm> warm_;
+  bool has_run_ = false;
   std::vector<std::string> notes_;
 };
 
@@ -163,7 +179,7 @@ void serve_runner(Channel& channel, const Setup& setup) {
   limit_memory(setup.memory_limit);
   channel.send(service.ready());
   while (true) {
-    const std::optional<Message> message = channel.receive(-1);
+    const std::optional<Message> message = service.next(channel);
     if (std::holds_alternative<Stop>(*message)) return;
     channel.send(service.run(std::get<Run>(*message)));
   }
