@@ -10,6 +10,7 @@
 // Kernel Tuner in the same run, and its own figure (framework time, total less compile, verification and
 // benchmark) stands beside.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -152,6 +153,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   std::string pattern = (std::filesystem::temp_directory_path() / "ergotune-bench-XXXXXX").string();
   const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);  // as the command does
   nlohmann::ordered_json document;
   int code = 0;
   try {

@@ -1,5 +1,6 @@
 // ergotune tune: finds the best configuration of a problem.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -86,6 +87,8 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
 }
 
 void tune(const TuneArguments& arguments) {
+  // Compiled code passes through with every configuration: giving its memory back each time costs page faults.
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
   if (arguments.store) setup.store = *arguments.store;

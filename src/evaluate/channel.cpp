@@ -46,7 +46,8 @@ std::optional<Message> Channel::receive(double seconds) {
   char bytes[65536];
   while (true) {
     if (auto message = reader_.next()) return message;
-    if (seconds >= 0) {
+    const bool only_look = seconds == 0;
+    if (seconds > 0) {
       pollfd polled{descriptor_, POLLIN, 0};
       const double left = std::max(0.0, deadline - host_seconds());
       const int ready = ::poll(&polled, 1, static_cast<int>(std::min(std::ceil(left * 1000), 1e9)));
@@ -54,7 +55,8 @@ std::optional<Message> Channel::receive(double seconds) {
       if (ready < 0 && errno != EINTR) throw Disconnected();
       if (ready < 0) continue;
     }
-    const ssize_t n = ::recv(descriptor_, bytes, sizeof bytes, 0);
+    const ssize_t n = ::recv(descriptor_, bytes, sizeof bytes, only_look ? MSG_DONTWAIT : 0);
+    if (n < 0 && only_look && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
     if (n > 0) {
       reader_.append({bytes, static_cast<std::size_t>(n)});
     } else if (n == 0 || errno != EINTR) {

@@ -124,7 +124,7 @@ LivePump::LivePump(const Problem& problem, LiveOptions options) : options_(std::
 
   wake_descriptor_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_descriptor_ < 0) throw Error("cannot make an event descriptor");
-  thread_ = std::thread([this] { loop(); });
+  thread_ = std::thread([this] { stand_in(); });
 }
 
 LivePump::~LivePump() {
@@ -132,6 +132,7 @@ LivePump::~LivePump() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
+  idle_.notify_all();
   wake();
   if (thread_.joinable()) thread_.join();
   for (auto& worker : compilers_) end_worker(*worker);
@@ -156,14 +157,41 @@ void LivePump::submit(EvaluationRequest request, bool reference_only) {
     const std::lock_guard lock(mutex_);
     submitted_.push_back(std::move(job));
     if (!reference_only) ++pending_;
+    // Only somebody who is waiting for the workers now must be told; else the next to wait sees it by
+    // himself.
+    if (waiting_ == 0 && !standing_in_) return;
   }
   wake();
 }
 
-std::optional<EvaluationResult> LivePump::wait(double seconds) {
+template <class F>
+void LivePump::lead(double deadline, F&& done) {
   std::unique_lock lock(mutex_);
-  const auto arrived = [this] { return !results_.empty() || !broken_.empty(); };
-  finished_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1e8)), arrived);
+  if (done()) return;
+  ++waiting_;
+  lock.unlock();
+  {
+    std::unique_lock working(step_mutex_, std::try_to_lock);
+    if (!working) {
+      wake();  // the stand-in steps back
+      working.lock();
+    }
+    while (true) {
+      lock.lock();
+      const bool over = done();
+      lock.unlock();
+      const double left = deadline - host_seconds();
+      if (over || left <= 0) break;
+      step(left);
+    }
+  }
+  lock.lock();
+  --waiting_;
+}
+
+std::optional<EvaluationResult> LivePump::wait(double seconds) {
+  lead(host_seconds() + seconds, [this] { return !results_.empty() || !broken_.empty(); });
+  const std::lock_guard lock(mutex_);
   if (results_.empty()) {
     if (!broken_.empty() && broken_by_user_) throw UserError(broken_);
     if (!broken_.empty()) throw Error(broken_);
@@ -176,9 +204,8 @@ std::optional<EvaluationResult> LivePump::wait(double seconds) {
 }
 
 std::optional<EvaluationResult> LivePump::wait_for_reference(double seconds) {
-  std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, std::chrono::duration<double>(seconds),
-                     [this] { return !references_.empty() || !broken_.empty(); });
+  lead(host_seconds() + seconds, [this] { return !references_.empty() || !broken_.empty(); });
+  const std::lock_guard lock(mutex_);
   if (references_.empty()) return std::nullopt;
   EvaluationResult result = std::move(references_.front());
   references_.pop_front();
@@ -191,11 +218,9 @@ std::size_t LivePump::pending() const {
 }
 
 void LivePump::cancel() {
-  std::unique_lock lock(mutex_);
-  cancelled_ = true;
   wake();
-  // When this returns nothing runs any more and nothing more is announced.
-  finished_.wait(lock, [this] { return !cancelled_; });
+  const std::lock_guard working(step_mutex_);
+  drop_everything();
 }
 
 void LivePump::set_journal(RunJournal* journal) {
@@ -235,36 +260,52 @@ int LivePump::runner_pid() const {
 // ---- the pump's thread
 // ----------------------------------------------------------------------------------------------
 
-void LivePump::loop() {
+void LivePump::stand_in() {
+  constexpr double kPatience = 0.02;
   while (true) {
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      idle_.wait_for(lock, std::chrono::duration<double>(kPatience), [this] { return stop_; });
       if (stop_) return;
+      const bool needed = waiting_ == 0 && (pending_ > results_.size() || !submitted_.empty());
+      if (!needed) continue;
     }
-    take_submitted();
-    try {
-      dispatch();
-    } catch (const std::exception& error) {
-      end_all(fmt::format("a worker cannot be started: {}", error.what()));
-    }
-    std::vector<pollfd> polled{{wake_descriptor_, POLLIN, 0}};
-    std::vector<Worker*> workers{nullptr};
-    double next_deadline = 0;
-    const auto watch = [&](Worker& worker) {
-      if (!worker.process) return;
-      polled.push_back({worker.process->channel().descriptor(), POLLIN, 0});
-      workers.push_back(&worker);
-      if (worker.deadline > 0 && (next_deadline == 0 || worker.deadline < next_deadline)) {
-        next_deadline = worker.deadline;
+    const std::unique_lock working(step_mutex_, std::try_to_lock);
+    if (!working) continue;
+    while (true) {
+      {
+        const std::lock_guard lock(mutex_);
+        standing_in_ = !stop_ && waiting_ == 0 && pending_ > results_.size();
+        if (!standing_in_) break;
       }
-    };
-    watch(runner_);
-    for (auto& worker : compilers_) watch(*worker);
-    int patience = -1;
-    if (next_deadline > 0) {
-      patience = static_cast<int>(std::clamp(std::ceil((next_deadline - host_seconds()) * 1000), 0.0, 1e9));
+      step(kPatience);
     }
-    if (::poll(polled.data(), polled.size(), patience) < 0) continue;
+  }
+}
+
+void LivePump::step(double patience) {
+  const auto answers = [this] {
+    const std::lock_guard lock(mutex_);
+    return results_.size() + references_.size() + (broken_.empty() ? 0 : 1);
+  };
+  const std::size_t before = answers();
+  take_submitted();
+  hand_out();
+  std::vector<pollfd> polled{{wake_descriptor_, POLLIN, 0}};
+  std::vector<Worker*> workers{nullptr};
+  double until = host_seconds() + std::min(patience, 1e6);
+  const auto watch = [&](Worker& worker) {
+    if (!worker.process) return;
+    polled.push_back({worker.process->channel().descriptor(), POLLIN, 0});
+    workers.push_back(&worker);
+    if (worker.deadline > 0) until = std::min(until, worker.deadline);
+  };
+  watch(runner_);
+  for (auto& worker : compilers_) watch(*worker);
+  if (answers() != before) until = 0;  // what handing out has brought to an end has no answer to wait for
+  const auto milliseconds =
+      static_cast<int>(std::clamp(std::ceil((until - host_seconds()) * 1000), 0.0, 1e9));
+  if (::poll(polled.data(), polled.size(), milliseconds) > 0) {
     if (polled[0].revents != 0) {
       std::uint64_t count;
       (void)!::read(wake_descriptor_, &count, sizeof count);
@@ -272,32 +313,39 @@ void LivePump::loop() {
     for (std::size_t i = 1; i < polled.size(); ++i) {
       if (polled[i].revents != 0) read_worker(*workers[i], workers[i] == &runner_);
     }
-    check_deadlines();
+  }
+  check_deadlines();
+  // The device's next configuration does not wait until somebody asks for a result again.
+  hand_out();
+}
+
+void LivePump::hand_out() {
+  try {
+    dispatch();
+  } catch (const std::exception& error) {
+    end_all(fmt::format("a worker cannot be started: {}", error.what()));
   }
 }
 
 void LivePump::take_submitted() {
-  bool cancelled = false;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& job : submitted_) to_compile_.push_back(std::move(job));
-    submitted_.clear();
-    cancelled = cancelled_;
-  }
-  if (!cancelled) return;
+  const std::lock_guard lock(mutex_);
+  for (auto& job : submitted_) to_compile_.push_back(std::move(job));
+  submitted_.clear();
+}
+
+/// When this returns nothing runs any more and nothing more is announced.
+void LivePump::drop_everything() {
+  take_submitted();
   to_compile_.clear();
   to_run_.clear();
   for (auto& worker : compilers_) {
     if (worker->job) end_worker(*worker);
   }
   if (runner_.job) end_worker(runner_);
-  {
-    const std::lock_guard lock(mutex_);
-    results_.clear();
-    pending_ = 0;
-    cancelled_ = false;
-  }
-  finished_.notify_all();
+  const std::lock_guard lock(mutex_);
+  results_.clear();
+  references_.clear();
+  pending_ = 0;
 }
 
 bool LivePump::compile_allowed() const {
@@ -388,7 +436,7 @@ void LivePump::read_worker(Worker& worker, bool is_runner) {
   try {
     // Everything that is whole, nothing that would block.
     while (worker.process) {
-      const std::optional<Message> message = worker.process->channel().receive(0);
+      std::optional<Message> message = worker.process->channel().receive(0);
       if (!message) return;
       if (is_runner) {
         handle_runner(*message);
@@ -408,7 +456,7 @@ void LivePump::read_worker(Worker& worker, bool is_runner) {
   }
 }
 
-void LivePump::handle_compiler(Worker& worker, const Message& message) {
+void LivePump::handle_compiler(Worker& worker, Message& message) {
   if (const auto* failed = std::get_if<Failed>(&message)) {
     end_all(failed->message, failed->user_error);
     return;
@@ -419,7 +467,7 @@ void LivePump::handle_compiler(Worker& worker, const Message& message) {
     failures_in_a_row_ = 0;
     return;
   }
-  const auto* compiled = std::get_if<Compiled>(&message);
+  auto* compiled = std::get_if<Compiled>(&message);
   if (!compiled || !worker.job || compiled->id != worker.job->request.id) {
     throw ProtocolError("an answer that nobody asked for");
   }
@@ -432,7 +480,7 @@ void LivePump::handle_compiler(Worker& worker, const Message& message) {
     fail(job, compiled->status, compiled->message);
     return;
   }
-  auto binary = std::make_shared<const Binary>(compiled->binary);
+  auto binary = std::make_shared<const Binary>(std::move(compiled->binary));
   if (known_bytes_ + binary->bytes.size() > kKnownCodeBytes) {
     known_code_.clear();
     known_bytes_ = 0;
@@ -559,7 +607,6 @@ void LivePump::finish(const JobPointer& job, Measurement measurement) {
     const std::lock_guard lock(mutex_);
     (job->reference_only ? references_ : results_).push_back(std::move(result));
   }
-  finished_.notify_all();
 }
 
 void LivePump::fail(const JobPointer& job, Status status, const std::string& message) {
@@ -579,7 +626,6 @@ void LivePump::end_all(std::string why, bool user_error) {
     }
     pending_ = results_.size();
   }
-  finished_.notify_all();
 }
 
 }  // namespace ergotune

@@ -1,4 +1,7 @@
-// The heart of the live evaluator: a thread that moves configurations from compile workers to the runner.
+// The heart of the live evaluator: moves configurations from compile workers to the runner. Whoever waits for
+// a result does that work himself, which saves two changes of thread per configuration; a thread of its own
+// takes over while nobody waits (a strategy that thinks), so that neither compilers nor the device stand
+// idle.
 #pragma once
 
 #include <condition_variable>
@@ -57,14 +60,23 @@ class LivePump {
     double sent_at = 0;
   };
 
-  // All below runs on the pump's thread, but for the constructor's first steps.
-  void loop();
+  /// The thread that works while nobody waits.
+  void stand_in();
+  /// Works until `done` (asked under mutex_) or the deadline.
+  template <class F>
+  void lead(double deadline, F&& done);
+
+  // All below is done by whoever holds step_mutex_, but for the constructor's first steps.
+  /// Hands out work, then waits up to `patience` s for an answer and deals with it.
+  void step(double patience);
   void take_submitted();
+  void drop_everything();
+  void hand_out();
   void dispatch();
   bool compile_allowed() const;
   void start_compile(Worker& worker, JobPointer job);
   void start_run(JobPointer job);
-  void handle_compiler(Worker& worker, const protocol::Message& message);
+  void handle_compiler(Worker& worker, protocol::Message& message);
   void handle_runner(const protocol::Message& message);
   void read_worker(Worker& worker, bool is_runner);
   void worker_died(Worker& worker, bool is_runner);
@@ -98,15 +110,18 @@ class LivePump {
   std::size_t known_bytes_ = 0;
   int failures_in_a_row_ = 0;
 
+  std::mutex step_mutex_;  ///< held by the one who works
   mutable std::mutex mutex_;
-  std::condition_variable finished_;
+  std::condition_variable idle_;
+  int waiting_ = 0;           ///< callers inside lead()
+  bool standing_in_ = false;  ///< the stand-in works
   std::deque<JobPointer> submitted_;
   std::deque<EvaluationResult> results_, references_;
   std::vector<std::string> notes_;
   std::string broken_;  ///< why nothing can be measured any more
   bool broken_by_user_ = false;
   std::size_t pending_ = 0;
-  bool has_reference_ = false, stop_ = false, cancelled_ = false;
+  bool has_reference_ = false, stop_ = false;
   int runner_pid_ = 0;
   std::mutex journal_mutex_;  ///< held while the journal is called: set_journal() waits for that
   RunJournal* journal_ = nullptr;

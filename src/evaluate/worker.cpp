@@ -1,6 +1,7 @@
 // A worker process: compiles, or runs, for the session at the other end of a socket.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -196,6 +197,9 @@ void report_failure(Channel& channel, bool user_error, const std::string& messag
 }  // namespace
 
 int run_worker(int descriptor, int log) {
+  // Compiled code comes and goes with every configuration: giving its memory back each time costs page faults.
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
   redirect_output(log);
   ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its workers itself
   Channel channel(descriptor);

@@ -41,7 +41,7 @@ void work(int n, const float* a, float* b) {
   if (mode == wrong) b[3] = 77;
   if (mode == slow) for (int i = 0; i < 200000; ++i) sink = i;
 #ifdef FAIL
-  does not compile
+#error does not compile
 #endif
 }
 '''
