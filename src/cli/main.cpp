@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   cli::add_import_command(app);
   cli::add_export_command(app);
   cli::add_analyse_command(app);
+  cli::add_model_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
   try {

@@ -5,6 +5,14 @@
 #include <deque>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/problem/load.hpp"
+
+extern "C" {
+extern const char ergotune_embedded_full_load_toml[];
+extern const unsigned long ergotune_embedded_full_load_toml_size;
+extern const char ergotune_embedded_full_load_cl[];
+extern const unsigned long ergotune_embedded_full_load_cl_size;
+}
 
 namespace ergotune {
 namespace {
@@ -118,22 +126,15 @@ std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Pr
 }
 
 Problem full_load_problem() {
-  Problem problem;
-  problem.name = "full_load";
-  problem.description = "fused multiply-adds on every multiprocessor";
-  const auto set = [&](const char* name, const char* text) {
-    problem.simulation[name] = Expression::parse(text);
-  };
-  set("flops", "2e12");
-  set("bytes", "0");
-  set("threads", "1024");
-  set("registers", "16");
-  set("blocks", "device.multiprocessors * 64");
-  set("efficiency", "1");
-  ExecutionParameterSpec clock;
-  clock.kind = ParameterKind::core_clock_mhz;
-  problem.execution_parameters.push_back(clock);
-  return problem;
+  // The embedded problem with its source put in place of the file's name.
+  std::string text(ergotune_embedded_full_load_toml, ergotune_embedded_full_load_toml_size);
+  const std::string source(ergotune_embedded_full_load_cl, ergotune_embedded_full_load_cl_size);
+  const auto begin = text.find("source = {");
+  text.erase(begin, text.find('\n', begin) - begin);
+  for (const char* language : {"opencl", "cuda"}) {
+    text += fmt::format("\n[kernel.source.{}]\ntext = '''\n{}'''\n", language, source);
+  }
+  return parse_problem(text, "full_load.toml");
 }
 
 }  // namespace ergotune

@@ -128,7 +128,7 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
   session.strategy_options =
       strategy == options_.strategy ? options_.strategy_options : std::map<std::string, Value>{};
   session.budget = budget;
-  if (!bounded) session.budget.evaluations = std::max<std::uint64_t>(100, part.size() / 20);
+  if (!bounded) session.budget.evaluations = std::clamp<std::uint64_t>(part.size() / 20, 100, 1000);
   session.seed = options_.seed;
   session.confirm = false;
   session.interrupted = options_.interrupted;

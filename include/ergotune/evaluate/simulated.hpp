@@ -77,8 +77,9 @@ void resolve_execution_parameters(Problem& problem, const DeviceProfile& profile
 std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Problem& problem,
                                           const SearchSpace& space, const SimulationOptions& options = {});
 
-/// The problem behind the power model: a kernel of fused multiply-adds that loads every multiprocessor, with
-/// the core clock as its only parameter (Going Green, Section V-D).
+/// The problem behind the power model, examples/clocks/full_load.toml: a kernel of fused multiply-adds that
+/// loads every multiprocessor, with the core clock as its only parameter of several values (Going Green,
+/// Section V-D). It runs on real devices as well as simulated ones.
 Problem full_load_problem();
 
 }  // namespace ergotune

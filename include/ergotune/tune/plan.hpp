@@ -57,12 +57,12 @@ std::vector<Plan> find_plans(const std::string& names, const Problem& problem);
 
 struct PlanOptions {
   /// For stages that name none. Empty: stages of up to `exhaustive` configurations are searched whole, larger
-  /// ones by "auto" with a budget of a twentieth of their size, at least 100.
+  /// ones by "auto" with a budget of a twentieth of their size, from 100 to 1,000 evaluations.
   std::string strategy;
   std::map<std::string, Value> strategy_options;
   /// For every stage that names none.
   Budget budget;
-  std::uint64_t exhaustive = 50'000;
+  std::uint64_t exhaustive = 1'000'000;
   std::uint64_t seed = 1;
   /// Clocks that a model is fitted to.
   std::size_t model_clocks = 8;

@@ -1,0 +1,113 @@
+// `model` and `analyse`, driven from outside.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/base/process.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::json;
+
+ProcessResult command(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {ERGOTUNE_BINARY_DIR "/ergotune"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_process(all);
+}
+
+std::filesystem::path shared_data() {
+  if (const char* folder = std::getenv("ERGOTUNE_SHARED_DATA")) return folder;
+  return ERGOTUNE_SOURCE_DIR "/../shared/data";
+}
+
+std::string write(const std::string& name, const std::string& text) {
+  const std::string file = testing::TempDir() + "/" + name;
+  std::ofstream(file) << text;
+  return file;
+}
+
+TEST(ModelCommand, FitsTheRecordedRtxA4000) {
+  const auto file = shared_data() / "power/synthetic_fp32_cache_NVIDIA_RTX_A4000.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  const ProcessResult result = command({"model", "--from", file.string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["found"], true);
+  EXPECT_NEAR(document["ridge_mhz"]["value"].get<double>(), 1350, 67.5);
+  EXPECT_LE(document["ridge_mhz"]["low"].get<double>(), 1335);
+  EXPECT_GE(document["ridge_mhz"]["high"].get<double>(), 1335);
+  EXPECT_EQ(document["suggested_range_mhz"].size(), 2u);
+  EXPECT_GT(document["removed_share"].get<double>(), 0.7);
+  EXPECT_TRUE(document["parameters"].contains("idle_w"));
+  EXPECT_EQ(document["provenance"], "replayed");
+}
+
+TEST(ModelCommand, FitsCsvAndSaysWhenThereIsNoRidge) {
+  std::string text = "clock_mhz,power_w,time_s\n";
+  for (int f = 300; f <= 1500; f += 150)
+    text += std::to_string(f) + "," + std::to_string(40 + 0.1 * f) + ",0.1\n";
+  const std::string figure = testing::TempDir() + "/power.svg";
+  const ProcessResult result =
+      command({"model", "--from", write("straight.csv", text), "--json", "--figure", figure});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["found"], false);
+  EXPECT_TRUE(document["ridge_mhz"].is_null());
+  EXPECT_EQ(document["optimal_clock_mhz"]["value"], 1500);
+  EXPECT_TRUE(std::filesystem::exists(figure));
+}
+
+TEST(ModelCommand, SamplesASimulatedDeviceAdaptively) {
+  const ProcessResult result = command({"model", "--device", "sim:h100", "--clocks", "10", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["provenance"], "simulated");
+  EXPECT_EQ(document["samples"].size(), 10u);
+  ASSERT_EQ(document["found"], true);
+  EXPECT_NEAR(document["ridge_mhz"]["value"].get<double>(), 1300, 100);  // the profile's
+  EXPECT_GT(document["removed_share"].get<double>(), 0.7);
+}
+
+TEST(ModelCommand, AFileWithoutAClockIsAUsersMistake) {
+  const ProcessResult result = command({"model", "--from", write("nothing.csv", "a,b\n1,2\n"), "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(command({"model", "--from", "no_such_file.json"}).exit_code, 2);
+  const ProcessResult bad =
+      command({"model", "--from", write("bad.csv", "clock_mhz,power_w\n300,40\nx,50\n")});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_NE(bad.err.find("bad.csv:3"), std::string::npos);
+}
+
+TEST(AnalyseCommand, TellsOfTheRecordedA100Gemm) {
+  const auto file = shared_data() / "energy/gemm_A100_898_open.json.gz";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  const ProcessResult result = command({"analyse", file.string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  for (const char* key : {"pareto", "hull", "quadrants", "correlations", "centrality"}) {
+    EXPECT_TRUE(document.contains(key)) << key;
+  }
+  EXPECT_EQ(document["usable"], 898);
+  EXPECT_GE(document["pareto"].size(), 2u);
+  EXPECT_GT(document["quadrants"]["beat_fastest_in_energy"].get<int>(), 0);
+  EXPECT_TRUE(document["centrality"]["objectives"].contains("energy"));
+}
+
+TEST(AnalyseCommand, MeasuresTheDifficultyOfElevenThousandConfigurations) {
+  const auto file = shared_data() / "caches/dedispersion_MI250X.json.gz";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  const ProcessResult result = command({"analyse", file.string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  const Json& time = document["centrality"]["objectives"]["time"];
+  EXPECT_EQ(time["configurations"], 11130);
+  EXPECT_GT(time["minima"].get<int>(), 1);
+  EXPECT_TRUE(document["quadrants"].is_null());  // no energies were recorded
+}
+
+}  // namespace
+}  // namespace ergotune

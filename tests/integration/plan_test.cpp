@@ -1,0 +1,111 @@
+// `tune --plan`, driven from outside: simulated devices and replayed recordings.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/base/process.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::json;
+
+ProcessResult command(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {ERGOTUNE_BINARY_DIR "/ergotune"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_process(all);
+}
+
+const std::string kGemm = ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.toml";
+
+std::filesystem::path shared_data() {
+  if (const char* folder = std::getenv("ERGOTUNE_SHARED_DATA")) return folder;
+  return ERGOTUNE_SOURCE_DIR "/../shared/data";
+}
+
+TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
+  const std::string figure = testing::TempDir() + "/plans.svg";
+  const ProcessResult result = command({"tune", kGemm, "--device", "sim:a100", "--plan",
+                                        "race_to_idle,energy_then_clocks,global_energy,model_steered",
+                                        "--no-store", "--json", "--figure", figure});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["provenance"], "simulated");
+  ASSERT_EQ(document["plans"].size(), 4u);
+  std::map<std::string, Json> plans;
+  for (const Json& plan : document["plans"]) {
+    plans[plan["plan"]] = plan;
+    EXPECT_GT(plan["energy"]["value"].get<double>(), 0);
+    EXPECT_EQ(plan["energy"]["provenance"], "simulated");
+    EXPECT_TRUE(plan["best"]["configuration"].contains("core_clock_mhz"));
+  }
+  // Going Green V-A: race-to-idle is never the least energy, two stages come close to the global optimum, and
+  // cheaper.
+  EXPECT_GT(plans["race_to_idle"]["above_optimum_percent"].get<double>(), 5);
+  EXPECT_LT(plans["global_energy"]["above_optimum_percent"].get<double>(), 3);
+  EXPECT_LT(plans["energy_then_clocks"]["above_optimum_percent"].get<double>(), 8);
+  EXPECT_LT(plans["model_steered"]["above_optimum_percent"].get<double>(), 5);
+  const auto evaluated = [&](const char* plan) { return plans[plan]["evaluated"].get<int>(); };
+  EXPECT_LT(evaluated("energy_then_clocks"), evaluated("global_energy") / 5);
+  EXPECT_LT(evaluated("model_steered"), evaluated("global_energy") / 3);
+  std::ifstream svg(figure);
+  const std::string text((std::istreambuf_iterator<char>(svg)), {});
+  EXPECT_NE(text.find("simulated"), std::string::npos);
+}
+
+TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
+  // Everything of a small simulated problem is stored, then replayed: the recording is the device.
+  const std::string store = testing::TempDir() + "/plans.db";
+  std::filesystem::remove(store);
+  std::ofstream problem(testing::TempDir() + "/small.toml");
+  problem << "name = \"small\"\nobjective = \"energy\"\n[parameters]\nblock_size_x = [32, 64, 128, 256]\n"
+             "core_clock_mhz = [405, 600, 795, 990, 1005, 1200, 1395, 1410]\n[kernel]\nfunction = \"f\"\n"
+             "[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[execution]\npower_limit_w = [250]\n";
+  problem.close();
+  const std::string file = testing::TempDir() + "/small.toml";
+  ProcessResult result = command({"tune", file, "--device", "sim:a100", "--strategy", "brute_force",
+                                  "--no-confirm", "--store", store, "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  result = command({"tune", file, "--device", "replay:" + store, "--plan", "global_energy,race_to_idle",
+                    "--no-store", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["provenance"], "replayed");
+  EXPECT_EQ(document["plans"][0]["evaluated"], 32);
+  EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
+}
+
+TEST(PlanCommand, ReplaysTheRecordedA100GemmOverItsPowerLimits) {
+  const auto recording = shared_data() / "energy/gemm_A100_898_open.json.gz";
+  if (!std::filesystem::exists(recording)) GTEST_SKIP() << "no recorded data here";
+  const std::string problem = testing::TempDir() + "/gemm_a100.toml";
+  std::ofstream(problem)
+      << "name = \"gemm\"\nobjective = \"energy\"\n[parameters]\nnvml_pwr_limit = [250, 225, 200, 175, 150]\n"
+         "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, "
+         "16, 32]\n"
+         "NDIMC = [8, 16, 32]\nMDIMA = [8, 16, 32]\nNDIMB = [8, 16, 32]\nKWI = [2]\nVWM = [1, 2, 4, 8]\n"
+         "VWN = [1, 2, 4, 8]\nSTRM = [0]\nSTRN = [0]\nSA = [0, 1]\nSB = [0, 1]\nPRECISION = [32]\n[kernel]\n"
+         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n";
+  const ProcessResult result = command({"tune", problem, "--device", "replay:" + recording.string(), "--plan",
+                                        "global_energy,race_to_idle,power_capping", "--no-store", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["space"], 898);
+  EXPECT_EQ(document["plans"][0]["evaluated"], 898);
+  EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
+  EXPECT_GT(document["plans"][0]["energy"]["standard_error"].get<double>(), 0);
+  EXPECT_GT(document["plans"][1]["above_optimum_percent"].get<double>(), 0);
+}
+
+TEST(PlanCommand, AnUnknownPlanIsAUsersMistake) {
+  const ProcessResult result =
+      command({"tune", kGemm, "--device", "sim:a100", "--plan", "model_stered", "--no-store"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("model_steered"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergotune
