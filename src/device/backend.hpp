@@ -28,5 +28,7 @@ std::unique_ptr<Compiler> make_cuda_compiler(const std::string& architecture);
 std::unique_ptr<Compiler> make_cuda_compiler_for(const std::string& id);
 std::unique_ptr<Compiler> make_opencl_compiler(const std::string& id);
 std::unique_ptr<Compiler> make_host_compiler();
+/// "AMD EPYC 7763 64-Core Processor": what code compiled with -march=native depends on.
+std::string processor_name();
 
 }  // namespace ergotune::device

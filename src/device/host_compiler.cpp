@@ -104,7 +104,7 @@ class HostCompiler : public Compiler {
   }
 
   std::string identity() const override {
-    std::string text = "host";
+    std::string text = "host | " + device::processor_name();
     for (const Language language : {Language::c, Language::cpp, Language::fortran}) {
       auto command = command_for(language);
       command.emplace_back("--version");

@@ -109,22 +109,13 @@ class HostKernel : public LoadedKernel {
   std::vector<std::unique_ptr<HostBuffer>> scratch_;
 };
 
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string::npos && line.starts_with("model name")) return line.substr(colon + 2);
-  }
-  return "host processor";
-}
-
 std::int64_t system_value(int name) { return std::max<std::int64_t>(0, sysconf(name)); }
 
 DeviceInfo describe() {
   DeviceInfo info;
   info.id = "host";
   info.backend = "host";
-  info.name = processor_name();
+  info.name = device::processor_name();
   info.is_cpu = true;
   Constants& p = info.properties;
   p["device.name"] = info.name;
@@ -183,6 +174,15 @@ class HostDevice : public Device {
 }  // namespace ergotune::host
 
 namespace ergotune::device {
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos && line.starts_with("model name")) return line.substr(colon + 2);
+  }
+  return "host processor";
+}
 
 std::vector<DeviceInfo> list_host(std::string*) { return {host::describe()}; }
 std::unique_ptr<Device> open_host() { return std::make_unique<host::HostDevice>(); }

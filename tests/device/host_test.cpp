@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -192,6 +193,13 @@ TEST_F(HostTest, MoreMemoryThanThereIsIsOutOfMemory) {
 TEST_F(HostTest, PropertiesHaveEveryNameOfTheContract) {
   EXPECT_TRUE(device_->info().is_cpu);
   for (const auto& name : property_names()) EXPECT_TRUE(device_->info().properties.contains(name)) << name;
+}
+
+TEST_F(HostTest, TheIdentityNamesCompilersAndProcessor) {
+  // -march=native: code of another processor must not come out of a shared cache
+  const std::string identity = open_compiler("host")->identity();
+  EXPECT_THAT(identity, HasSubstr(device_->info().name));
+  EXPECT_GE(std::count(identity.begin(), identity.end(), '|'), 4);
 }
 
 TEST_F(HostTest, LocalMemoryIsScratch) {
