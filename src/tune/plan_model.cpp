@@ -76,7 +76,7 @@ std::optional<ConfigurationIndex> PlanRun::representative(std::size_t tries) {
     if (index && std::find(candidates.begin(), candidates.end(), *index) == candidates.end())
       candidates.push_back(*index);
   }
-  constexpr std::size_t kEnough = 3;
+  constexpr std::size_t kEnough = 5;
   std::size_t usable_ones = 0;
   memory_.evaluate(candidates, [&](ConfigurationIndex, const Measurement& measurement) {
     usable_ones += usable(measurement.status);

@@ -11,6 +11,8 @@ namespace {
 
 // Code configurations that follow the best clock out of the model's range.
 constexpr std::size_t kFollowers = 3;
+// Code configurations looked at for one that stands in for a default.
+constexpr std::size_t kStandIns = 12;
 // Nearer clocks are not told apart when leaving the model's range.
 constexpr double kClockStep = 0.02;
 
@@ -78,6 +80,15 @@ std::optional<std::size_t> PlanRun::core_clock() const {
     if (kinds_[i] == ParameterKind::core_clock_mhz && space_.parameters()[i].values.size() > 1) return i;
   }
   return std::nullopt;
+}
+
+bool PlanRun::default_named() const {
+  const auto index = space_.index_of(state_.current);
+  if (!index) return false;
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i] == ParameterKind::code && space_.parameters()[i].default_value) return true;
+  }
+  return false;
 }
 
 std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed,
@@ -230,25 +241,19 @@ void PlanRun::tune(const PlanStage& stage) {
                                   stage.name, stage.free.empty() ? "nothing" : stage.free.front());
     return;
   }
-  Allowed allowed = allowed_positions(stage, space_, kinds_, state_);
-  std::vector<ConfigurationIndex> seen = search(stage, allowed, result);
-  auto best = memory_.best(seen, objective(stage.objective));
-  const bool code_fixed = std::none_of(stage.free.begin(), stage.free.end(), [&](const std::string& name) {
-    const auto named = parameters_named(name, space_.parameters(), kinds_);
-    return std::any_of(named.begin(), named.end(),
-                       [&](std::size_t i) { return kinds_[i] == ParameterKind::code; });
-  });
-  if (!best && code_fixed && result_.stages.empty()) {
-    // The default code does not run here: any that does stands in for it.
-    if (const auto other = representative(50)) {
-      space_.values_at(*other, state_.current);
-      PlanStage again = stage;
-      again.fixed.erase("code");
-      allowed = allowed_positions(again, space_, kinds_, state_);
-      seen = search(again, allowed, result);
-      best = memory_.best(seen, objective(stage.objective));
+  // Code that is held at a default which nobody named would be an accident: a few configurations are looked
+  // at, and one that works and does not waste energy stands in.
+  PlanStage following = stage;
+  if (const auto fixed = stage.fixed.find("code");
+      fixed != stage.fixed.end() && fixed->second == Value("default") && !default_named()) {
+    if (const auto stand_in = representative(kStandIns)) {
+      space_.values_at(*stand_in, state_.current);
+      following.fixed.erase("code");
     }
   }
+  const Allowed allowed = allowed_positions(following, space_, kinds_, state_);
+  std::vector<ConfigurationIndex> seen = search(following, allowed, result);
+  auto best = memory_.best(seen, objective(stage.objective));
   if (!best) {
     result_.why_not = fmt::format("no configuration of stage \"{}\" worked", stage.name);
   } else {

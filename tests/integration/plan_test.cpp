@@ -62,8 +62,10 @@ TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
   std::filesystem::remove(store);
   std::ofstream problem(testing::TempDir() + "/small.toml");
   problem << "name = \"small\"\nobjective = \"energy\"\n[parameters]\nblock_size_x = [32, 64, 128, 256]\n"
-             "core_clock_mhz = [405, 600, 795, 990, 1005, 1200, 1395, 1410]\n[kernel]\nfunction = \"f\"\n"
-             "[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[execution]\npower_limit_w = [250]\n";
+             "[execution]\ncore_clock_mhz = [405, 600, 795, 990, 1005, 1200, 1395, 1410]\n[kernel]\nfunction "
+             "= \"f\"\n"
+             "[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = [4096]\n"
+             "block = [\"block_size_x\"]\n";
   problem.close();
   const std::string file = testing::TempDir() + "/small.toml";
   ProcessResult result = command({"tune", file, "--device", "sim:a100", "--strategy", "brute_force",
@@ -88,7 +90,9 @@ TEST(PlanCommand, ReplaysTheRecordedA100GemmOverItsPowerLimits) {
          "16, 32]\n"
          "NDIMC = [8, 16, 32]\nMDIMA = [8, 16, 32]\nNDIMB = [8, 16, 32]\nKWI = [2]\nVWM = [1, 2, 4, 8]\n"
          "VWN = [1, 2, 4, 8]\nSTRM = [0]\nSTRN = [0]\nSA = [0, 1]\nSB = [0, 1]\nPRECISION = [32]\n[kernel]\n"
-         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n";
+         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = "
+         "[1]\n"
+         "block = [1]\n";
   const ProcessResult result = command({"tune", problem, "--device", "replay:" + recording.string(), "--plan",
                                         "global_energy,race_to_idle,power_capping", "--no-store", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
