@@ -401,16 +401,17 @@ void LivePump::dispatch() {
 }
 
 void LivePump::start_compile(Worker& worker, JobPointer job) {
-  // On a CPU device the run follows its own compilation, which is the time in which the note becomes durable.
-  if (device_.is_cpu) announce(*job);
-  worker.job = std::move(job);
+  worker.job = job;
   worker.sent_at = host_seconds();
   worker.deadline = worker.sent_at + options_.compile_time_limit;
   try {
-    worker.process->channel().send(Compile{worker.job->request.id, worker.job->request.configuration});
+    worker.process->channel().send(Compile{job->request.id, job->request.configuration});
   } catch (const Disconnected&) {
     worker_died(worker, false);
+    return;
   }
+  // On a CPU device the run follows its own compilation, which is the time in which the note becomes durable.
+  if (device_.is_cpu) announce(*job);
 }
 
 void LivePump::start_run(JobPointer job) {

@@ -257,6 +257,7 @@ void SessionRun::measure_default() {
     auto result = evaluator_.wait(0.05);
     waiting_ += host_seconds() - before;
     if (result) take(std::move(*result), nullptr);
+    recorder_.kick();
     report_durable();
   }
 }
@@ -310,7 +311,11 @@ void SessionRun::search() {
     const double before = host_seconds();
     auto result = evaluator_.wait(unreported_.empty() ? 0.1 : 0.002);
     waiting_ += host_seconds() - before;
-    if (result) take(std::move(*result), strategy.get());
+    if (result) {
+      take(std::move(*result), strategy.get());
+    } else {
+      recorder_.kick();
+    }
     report_durable();
   }
   drop_outstanding();

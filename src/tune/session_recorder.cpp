@@ -46,9 +46,10 @@ std::uint64_t SessionRecorder::add(std::uint64_t request, const Configuration& c
   }
   queue_.push_back({Kind::add, request, configuration, measurement});
   open_.erase(request);
-  changed_.notify_all();
   return added_;
 }
+
+void SessionRecorder::kick() { changed_.notify_all(); }
 
 void SessionRecorder::withdraw_open() {
   const std::lock_guard lock(mutex_);
@@ -65,6 +66,7 @@ std::uint64_t SessionRecorder::durable() const {
 
 void SessionRecorder::flush() {
   std::unique_lock lock(mutex_);
+  changed_.notify_all();
   changed_.wait(lock, [&] { return fault_ || (queue_.empty() && !busy_) || !store_; });
   if (fault_) std::rethrow_exception(fault_);
 }

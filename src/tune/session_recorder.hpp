@@ -25,10 +25,13 @@ class SessionRecorder : public RunJournal {
   void announce(const EvaluationRequest& request) override;
   void wait_until_written(const EvaluationRequest& request) override;
 
-  /// Queues a row; its number, which is durable once durable() has reached it. Throws what an earlier write
-  /// threw.
+  /// Queues a row, which is written at the next announce() or kick(): waking the writer here would hold up
+  /// the next configuration. Its number, which is durable once durable() has reached it. Throws what an
+  /// earlier write threw.
   std::uint64_t add(std::uint64_t request, const Configuration& configuration,
                     const Measurement& measurement);
+  /// Wakes the writer.
+  void kick();
   /// Takes back what was announced and will not end: the evaluator has been cancelled.
   void withdraw_open();
   std::uint64_t durable() const;
