@@ -16,7 +16,12 @@ function(ergotune_static_library target header archive)
   add_library(ergotune_dep::${target} ALIAS ${target})
 endfunction()
 
-ergotune_static_library(sqlite sqlite3.h libsqlite3.a ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
+if(ERGOTUNE_BUILD_PYTHON)
+  set(sqlite_archive sqlite3)  # Debian's archive is not position independent: an extension module takes the shared one
+else()
+  set(sqlite_archive libsqlite3.a)
+endif()
+ergotune_static_library(sqlite sqlite3.h ${sqlite_archive} ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
 ergotune_static_library(simdjson simdjson.h "libsimdjson.a;simdjson")                          # libsimdjson-dev
 ergotune_static_library(zlib zlib.h libz.a)                                                    # zlib1g-dev
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)                                         # libtomlplusplus-dev
