@@ -234,20 +234,21 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
   return text.str();
 }
 
-Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main) {
+Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main,
+                   bool modelled) {
   std::vector<std::string> keys{"function", "source", "include_folders", "launch", "options"};
   if (!main) keys.push_back("arguments");
   table.allow(keys);
   Kernel kernel;
   const std::string function = table.text("function", "the name of the kernel function");
   kernel.function = Template::parse(function, table.inside(*table.find("function")));
-  kernel.sources = read_sources(table, folder);
+  if (!modelled || table.has("source")) kernel.sources = read_sources(table, folder);
   if (const auto launch = table.optional_table("launch")) {
     kernel.launch = read_launch(*launch);
   } else if (main) {
     kernel.launch = main->launch;
   }
-  check_launch(kernel, table);
+  if (!modelled) check_launch(kernel, table);
   kernel.options = read_options(table);
   if (main) {
     kernel.arguments = main->arguments;

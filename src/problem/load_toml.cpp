@@ -13,7 +13,8 @@ namespace {
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation", "space_only"});
+              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation",
+              "space_only"});
   const auto folder = file.parent_path();
   Problem problem;
   problem.file = file;
@@ -32,10 +33,14 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   }
   if (const toml::node* node = root.find("restrictions"))
     problem.restrictions = read_restrictions(root, *node);
-  // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake.
-  if (root.optional_table("kernel") || !root.optional_boolean("space_only").value_or(false)) {
+  // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake. A
+  // model stands for the kernel on simulated devices.
+  const bool modelled = root.has("simulation");
+  if (root.has("kernel") || (!modelled && !root.optional_boolean("space_only").value_or(false))) {
     root.require("kernel", "a table [kernel] with function, source and arguments");
-    problem.kernel = read_kernel(*root.optional_table("kernel"), folder);
+    problem.kernel = read_kernel(*root.optional_table("kernel"), folder, nullptr, modelled);
+  } else {
+    problem.kernel.function = Template::parse(problem.name);
   }
   if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
   if (const auto table = root.optional_table("verification")) {

@@ -15,8 +15,10 @@ std::vector<Restriction> read_restrictions(const Table& parent, const toml::node
 
 // kernel_section.cpp
 /// A kernel; `folder` is where its relative paths begin. A reference kernel of a verification takes the
-/// arguments, and whatever it leaves out, from `main`.
-Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main = nullptr);
+/// arguments, and whatever it leaves out, from `main`. A `modelled` one (the file has
+/// [simulation]) needs neither source nor launch.
+Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main = nullptr,
+                   bool modelled = false);
 Verification read_verification(const Table& table, const std::filesystem::path& folder, const Kernel& main);
 /// A text file whole; throws a UserError at `place` when it cannot be read.
 std::string read_text_file(const std::filesystem::path& file, const std::string& what,

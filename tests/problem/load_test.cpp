@@ -197,6 +197,19 @@ TEST(LoadProblem, T1RoundTrip) {
   EXPECT_EQ(again.restrictions[1].expression.to_string(), problem.restrictions[1].expression.to_string());
 }
 
+TEST(LoadProblem, AModelOrASpaceNeedsNoKernel) {
+  const std::string parameters = "[parameters]\nbx = [32, 64]\n";
+  EXPECT_THAT(message_of(parameters), HasSubstr("needs \"kernel\""));
+  EXPECT_EQ(message_of("space_only = true\n" + parameters), "no error");
+  const Problem problem =
+      parse_problem("name = \"m\"\n" + parameters + "[simulation]\nflops = \"2*bx\"\n", "model.toml");
+  EXPECT_EQ(problem.kernel.function.text(), "m");
+  EXPECT_EQ(problem.simulation.at("flops").text(), "2*bx");
+  EXPECT_EQ(message_of(parameters +
+                       "[kernel]\nfunction = \"f\"\nsource.opencl.text = \"x\"\n[simulation]\nflops = 1\n"),
+            "no error");
+}
+
 // The page's whole example is what people copy.
 TEST(LoadProblem, TheDocumentedExampleIsAProblem) {
   std::ifstream page(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "docs" / "problem-file.md");
