@@ -418,23 +418,20 @@ void SessionRun::confirm(std::vector<ConfigurationIndex>& order, SessionResult& 
     if (objective_.better(confirmed[i].second, confirmed[best].second)) best = i;
   }
   result.probability_best = chances[best];
-  // The confirmed ones in their new order, then the rest as the search left them.
-  std::vector<ConfigurationIndex> fresh;
-  for (const auto& [index, measurement] : confirmed) {
-    if (index != default_ || std::find(order.begin(), order.end(), index) != order.end() ||
-        index == confirmed[best].first) {
-      fresh.push_back(index);
-    }
-  }
-  std::sort(fresh.begin(), fresh.end(), [&](ConfigurationIndex a, ConfigurationIndex b) {
-    return objective_.better(known_.at(a).measurement, known_.at(b).measurement);
-  });
-  for (const ConfigurationIndex index : order) {
+  // The winner is one that was confirmed; behind it everything stands where its best-known values put it.
+  const ConfigurationIndex winner = confirmed[best].first;
+  std::erase(order, winner);
+  const auto failed_now = [&](ConfigurationIndex index) {
     const bool tried =
         std::any_of(candidates.begin(), candidates.end(), [&](const auto& c) { return c.index == index; });
-    if (!tried) fresh.push_back(index);
-  }
-  order = std::move(fresh);
+    return tried && std::none_of(confirmed.begin(), confirmed.end(),
+                                 [&](const auto& entry) { return entry.first == index; });
+  };
+  std::erase_if(order, failed_now);
+  std::sort(order.begin(), order.end(), [&](ConfigurationIndex a, ConfigurationIndex b) {
+    return objective_.better(known_.at(a).measurement, known_.at(b).measurement);
+  });
+  order.insert(order.begin(), winner);
 }
 
 void SessionRun::summarise(SessionResult& result) {
