@@ -21,6 +21,8 @@ using model::Terms;
 // No power sensor is better than this: keeps intervals from collapsing on noise-free data.
 constexpr double kLeastRelativeError = 2e-4;
 constexpr int kProfilePoints = 25;
+// Cross-validation favours a term when it lowers the prediction error by more than chance does.
+constexpr double kClearlyBetter = 0.8;
 
 /// Upper quantile of F(2, degrees), in closed form.
 double f2_quantile(double level, double degrees) {
@@ -275,7 +277,8 @@ PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerMode
     Terms more = terms;
     more.*extra = true;
     const FitEnd more_end = fit.fit(more, {}, std::span(&end.at, 1));
-    if (more_end.ok && fit.cross_validation(more, more_end) < fit.cross_validation(terms, end)) {
+    if (more_end.ok &&
+        fit.cross_validation(more, more_end) < kClearlyBetter * fit.cross_validation(terms, end)) {
       terms = more;
       end = more_end;
     }

@@ -124,6 +124,98 @@ TEST(PowerModel, RecordedA100HasItsOptimumNearGoingGreens) {
       model.curve.dynamic_w_per_mhz, model.curve.voltage_slope_per_mhz);
 }
 
+TEST(PowerModel, MeasuredVoltagesTellTheRidgeWherePowersAreTooNoisyTo) {
+  Random random(11);
+  PowerCurve curve;
+  curve.idle_w = 33;
+  curve.dynamic_w_per_mhz = 0.045;
+  curve.voltage_slope_per_mhz = 1.1e-3;
+  curve.ridge_mhz = 1025;
+  std::vector<PowerSample> samples;
+  for (int f = 210; f <= 1410; f += 80) {
+    PowerSample s;
+    s.clock_mhz = f;
+    s.power_w = curve.power(f) * (1 + 0.08 * random.normal());
+    s.voltage_v = 0.725 * curve.voltage(f) * (1 + 0.001 * random.normal());
+    s.power_error_w = 0.08 * s.power_w;
+    samples.push_back(s);
+  }
+  const PowerModel model = fit_power_model(samples);
+  ASSERT_TRUE(model.found) << model.why_not;
+  EXPECT_TRUE(model.voltage_measured);
+  EXPECT_NEAR(model.ridge_mhz.value, 1025, 25);
+  EXPECT_TRUE(contains(model.ridge_mhz, 1025)) << model.ridge_mhz.low << " " << model.ridge_mhz.high;
+}
+
+TEST(PowerModel, AMemoryClockTermIsKeptOnlyWhereItIsReal) {
+  Random random(12);
+  PowerCurve curve;
+  curve.idle_w = 40;
+  curve.dynamic_w_per_mhz = 0.05;
+  curve.voltage_slope_per_mhz = 1e-3;
+  curve.ridge_mhz = 1100;
+  int kept_real = 0, kept_invented = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (const bool real : {true, false}) {
+      std::vector<PowerSample> samples;
+      for (int i = 0; i < 14; ++i) {
+        PowerSample s;
+        s.clock_mhz = 300 + 90 * i;
+        s.memory_clock_mhz = i % 2 == 0 ? 1600 : 2600;
+        const double memory = real ? 0.02 * (*s.memory_clock_mhz - 2100) : 0;
+        s.power_w = (curve.power(s.clock_mhz) + memory) * (1 + 0.01 * random.normal());
+        samples.push_back(s);
+      }
+      const PowerModel model = fit_power_model(samples);
+      (real ? kept_real : kept_invented) += model.memory_w_per_mhz.has_value();
+      if (real && model.memory_w_per_mhz) {
+        EXPECT_NEAR(model.memory_w_per_mhz->value, 0.02, 0.006);
+      }
+    }
+  }
+  EXPECT_GE(kept_real, 9);
+  EXPECT_LE(kept_invented, 2);
+}
+
+TEST(PowerModel, ScarceOrSenselessSamplesNeverThrow) {
+  EXPECT_FALSE(fit_power_model({}).usable);
+  EXPECT_FALSE(fit_power_model(std::vector<PowerSample>(5, {1000, 100, 0, {}, {}, {}})).usable);
+  const PowerModel three = fit_power_model(std::vector<PowerSample>{
+      {500, 60, 0, {}, {}, {}}, {1000, 80, 0, {}, {}, {}}, {1500, 100, 0, {}, {}, {}}});
+  EXPECT_TRUE(three.usable);
+  EXPECT_FALSE(three.found);
+  EXPECT_NEAR(three.curve.idle_w, 40, 0.5);
+  Random random(13);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<PowerSample> samples;
+    for (int i = 0; i < 4 + round % 9; ++i) {
+      samples.push_back({100 + 2000 * random.uniform(), 400 * (random.uniform() - 0.1), 0, {}, {}, {}});
+    }
+    const PowerModel model = fit_power_model(samples);
+    if (!model.usable) continue;
+    EXPECT_TRUE(std::isfinite(model.optimal_clock_mhz.value));
+    EXPECT_LE(model.optimal_clock_mhz.low, model.optimal_clock_mhz.high);
+    const ClockRange range = suggested_range(model);
+    EXPECT_LE(range.low_mhz, range.high_mhz);
+    EXPECT_TRUE(range.removed_share >= 0 && range.removed_share <= 1) << range.removed_share;
+  }
+}
+
+TEST(PowerModel, TheNextClockIsWhereTheModelIsLeastSure) {
+  PowerCurve curve;
+  curve.idle_w = 40;
+  curve.dynamic_w_per_mhz = 0.05;
+  curve.voltage_slope_per_mhz = 1e-3;
+  curve.ridge_mhz = 1100;
+  Random random(14);
+  const auto samples = sample(curve, {300, 450, 600, 750, 900, 1400}, 0.01, random);
+  const std::vector<double> candidates = {400, 700, 1000, 1150, 1250};
+  const auto next = next_clock(fit_power_model(samples), samples, candidates);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, 900);  // around the ridge, where nothing was sampled
+  EXPECT_EQ(spaced_clocks(std::vector<double>{5, 1, 2, 9, 3}, 3), (std::vector<double>{1, 5, 9}));
+}
+
 // The full campaign: ERGOTUNE_MODEL_DRAWS=200 test_model --gtest_filter='PowerModelCampaign.*'
 // (docs/model.md).
 TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
