@@ -23,12 +23,12 @@ class EnergyOnFakeBoard : public testing::Test {
     static FakeNvml* instance = nullptr;
     if (!instance) {
       instance = new FakeNvml(description);
-      instance->use_here();
     } else {
       const pthread_mutex_t mutex = instance->state().mutex;
       fake_nvml::initialise(instance->state(), description);
       instance->state().mutex = mutex;
     }
+    instance->use_here();
     return *instance;
   }
 

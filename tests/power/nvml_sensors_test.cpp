@@ -33,13 +33,13 @@ class Nvml : public testing::Test {
     static FakeNvml* instance = nullptr;
     if (!instance) {
       instance = new FakeNvml(description);
-      instance->use_here();
     } else {
       auto& state = instance->state();
       const pthread_mutex_t mutex = state.mutex;
       fake_nvml::initialise(state, description);
       state.mutex = mutex;
     }
+    instance->use_here();
     return *instance;
   }
 };
@@ -79,7 +79,7 @@ TEST_F(Nvml, UnknownBoardOrSensorIsOneMessageThatNamesWhatThereIs) {
   fake();
   std::vector<std::string> notes;
   EXPECT_TRUE(sensors_for_device("GPU-somebody-else", "", false, &notes).empty());
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("none of its 2 boards")));
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("none of its 2 boards")));
   try {
     open_sensor("nvml:7/energy");
     FAIL();

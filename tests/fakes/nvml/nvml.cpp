@@ -29,6 +29,7 @@ enum Return {
 constexpr int kPretend = -1;
 
 State* state = nullptr;
+std::string state_path;
 int users = 0;
 std::mutex attach_mutex;
 
@@ -192,8 +193,12 @@ struct Temperature {
 
 FAKE int nvmlInit_v2() {
   std::lock_guard guard(attach_mutex);
-  if (!state)
-    state = map_state(environment("ERGOTUNE_FAKE_NVML_STATE"), environment("ERGOTUNE_FAKE_NVML_CONFIG"));
+  // A client that starts anew may have been pointed at another state file.
+  const std::string path = environment("ERGOTUNE_FAKE_NVML_STATE");
+  if (!state || (users == 0 && path != state_path)) {
+    state = map_state(path, environment("ERGOTUNE_FAKE_NVML_CONFIG"));
+    state_path = path;
+  }
   if (!state) return unknown;
   ++users;
   const Call call("nvmlInit_v2");
