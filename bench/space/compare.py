@@ -3,7 +3,8 @@
 
     bench/space/compare.py --bench build/bench/bench_space --data ../shared/data/spaces
 
-Time is from the texts of the restrictions to the finished space, median of several; memory is the peak resident set of a
+Time is processor time (other programs on the machine must not count) from the texts of the restrictions to the finished
+space, median of several; memory is the peak resident set of a
 process that builds the space once. The sets are compared in full, by a sum of hashes of their configurations.
 Kernel Tuner (1.4) comes from PyPI into a virtual environment that this script makes. ERGOTUNE_SHARED_DATA names the
 folder of data when --data is not given. Exits with 1 when a set differs, or (with --strict) when a bound is missed:
@@ -33,9 +34,9 @@ def peer_build(file, repeats):
     times = []
     for _ in range(repeats):
         tune_params = dict(definition["tune_params"])
-        start = time.perf_counter()
+        start = time.process_time()
         space = Searchspace(tune_params, list(definition["restrictions"]), definition["max_threads"])
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     with open("/proc/self/status") as status:
         peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
     names = list(definition["tune_params"])

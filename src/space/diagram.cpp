@@ -17,42 +17,32 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
+/// Gives back what a vector does not use, unless moving it would take more than it gives.
+template <class T>
+void shrink(std::vector<T>& items) {
+  if (items.capacity() > items.size() + items.size() / 4) items.shrink_to_fit();
+}
+
 /// Open addressing over numbers whose content the owner compares.
 class NumberTable {
  public:
-  void reserve(std::size_t count) {
-    slots_.assign(std::bit_ceil(std::max<std::size_t>(16, 2 * count)), kDead);
-  }
+  /// Makes room for `count` numbers; more must not come.
+  explicit NumberTable(std::size_t count)
+      : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * count)), kDead) {}
   /// The number equal to the new one, or kDead after entering `fresh`.
   template <class Same>
   std::uint32_t find_or_insert(std::uint64_t hash, std::uint32_t fresh, const Same& same) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
     std::size_t at = hash & (slots_.size() - 1);
     while (slots_[at] != kDead) {
       if (same(slots_[at])) return slots_[at];
       at = (at + 1) & (slots_.size() - 1);
     }
     slots_[at] = fresh;
-    if (fresh >= hashes_.size()) hashes_.resize(fresh + 1);
-    hashes_[fresh] = hash;
-    ++used_;
     return kDead;
   }
 
  private:
-  void grow() {
-    std::vector<std::uint32_t> old(std::max<std::size_t>(16, 2 * slots_.size()), kDead);
-    old.swap(slots_);
-    for (const auto number : old) {
-      if (number == kDead) continue;
-      std::size_t at = hashes_[number] & (slots_.size() - 1);
-      while (slots_[at] != kDead) at = (at + 1) & (slots_.size() - 1);
-      slots_[at] = number;
-    }
-  }
   std::vector<std::uint32_t> slots_;
-  std::vector<std::uint64_t> hashes_;
-  std::size_t used_ = 0;
 };
 
 }  // namespace
@@ -60,11 +50,14 @@ class NumberTable {
 /// Makes one level: nodes of states, equal ones merged.
 class Diagram::LevelBuilder {
  public:
-  LevelBuilder(Level& level, const std::vector<std::uint64_t>& ways_behind,
-               const std::vector<double>& real_ways_behind)
-      : level_(level), ways_behind_(ways_behind), real_ways_behind_(real_ways_behind) {}
+  /// `behind`: the level the children are in; nullptr when the only child is the end. `most`: nodes to
+  /// come.
+  LevelBuilder(Level& level, const Level* behind, const std::unordered_map<Node, double>& huge_behind,
+               std::size_t most)
+      : level_(level), behind_(behind), huge_behind_(huge_behind), known_(most) {}
 
-  std::vector<double> real_ways;  // of each node
+  /// The ways of the nodes whose count is saturated.
+  std::unordered_map<Node, double> huge;
 
   /// The node of a state, or kDead. `child` holds the node of each of its slots (kDead where there is none).
   Node node(const Layer& layer, std::uint32_t key, const std::vector<Node>& child) {
@@ -91,14 +84,14 @@ class Diagram::LevelBuilder {
   Node plain(const Layer& layer, std::uint32_t key, const std::vector<Node>& child) {
     const std::size_t first = level_.edges.size();
     std::uint64_t hash = 1, total = 0;
-    double ways = 0;
+    double real = 0;
     for (std::uint32_t c = layer.first_choice[key]; c < layer.first_choice[key + 1]; ++c) {
-      const Node next = child[layer.slot[c]];
+      const Node next = child[layer.slot_of(key, c)];
       if (next == kDead) continue;
       level_.edges.push_back({total, layer.position[c], next});
       hash = mix(hash, (static_cast<std::uint64_t>(layer.position[c]) << 32) | next);
-      total = std::min(kLimit, total + ways_behind_[next]);
-      ways += real_ways_behind_[next];
+      total = std::min(kLimit, total + ways(next));
+      real += real_ways(next);
     }
     const auto degree = static_cast<std::uint32_t>(level_.edges.size() - first);
     const auto same = [&](Node other) {
@@ -115,7 +108,7 @@ class Diagram::LevelBuilder {
       level_.edges.resize(first);
       return found;
     }
-    return add({total, kPlain | degree, static_cast<std::uint32_t>(first)}, ways);
+    return add({total, kPlain | degree, static_cast<std::uint32_t>(first)}, real);
   }
 
   Node shaped(const Layer& layer, std::uint32_t key, std::size_t slots) {
@@ -137,23 +130,30 @@ class Diagram::LevelBuilder {
     const Node found = known_.find_or_insert(hash, static_cast<Node>(level_.nodes.size()), same);
     if (found != kDead) return found;
     std::uint64_t total = 0;
-    double ways = 0;
+    double real = 0;
     for (std::uint32_t s = 0; s < shape.slots; ++s) {
       const std::uint32_t edges = shape_total_[number][s];
       std::uint64_t part = 0;
-      if (__builtin_mul_overflow(ways_behind_[children[s]], edges, &part)) part = kLimit;
+      if (__builtin_mul_overflow(ways(children[s]), edges, &part)) part = kLimit;
       total = std::min(kLimit, total + std::min(part, kLimit));
-      ways += edges * real_ways_behind_[children[s]];
+      real += edges * real_ways(children[s]);
     }
     const auto first = static_cast<std::uint32_t>(level_.children.size());
     level_.children.insert(level_.children.end(), children.begin(), children.begin() + shape.slots);
-    return add({total, number, first}, ways);
+    return add({total, number, first}, real);
   }
 
-  Node add(NodeData data, double ways) {
+  std::uint64_t ways(Node child) const { return behind_ == nullptr ? 1 : behind_->nodes[child].count; }
+  double real_ways(Node child) const {
+    const std::uint64_t count = ways(child);
+    return count < kLimit ? static_cast<double>(count) : huge_behind_.at(child);
+  }
+
+  Node add(NodeData data, double real) {
+    const auto node = static_cast<Node>(level_.nodes.size());
     level_.nodes.push_back(data);
-    real_ways.push_back(ways);
-    return static_cast<Node>(level_.nodes.size() - 1);
+    if (data.count >= kLimit) huge.emplace(node, real);
+    return node;
   }
 
   // The shape of a key under the present renaming; order_ then says which distinct child each of its slots
@@ -181,7 +181,7 @@ class Diagram::LevelBuilder {
     std::uint32_t used = 0;
     std::uint64_t hash = 3;
     for (std::uint32_t c = layer.first_choice[key]; c < layer.first_choice[key + 1]; ++c) {
-      const std::uint32_t distinct = rename_[layer.slot[c]];
+      const std::uint32_t distinct = rename_[layer.slot_of(key, c)];
       if (distinct == kDead) continue;
       if (number[distinct] == kDead) {
         order_[used] = distinct;
@@ -199,10 +199,12 @@ class Diagram::LevelBuilder {
           return false;
       return true;
     };
-    std::uint32_t found =
-        known_shapes_.find_or_insert(hash, static_cast<std::uint32_t>(level_.shapes.size()), same);
+    std::uint32_t found = kDead;
+    for (auto [shape, last] = known_shapes_.equal_range(hash); shape != last; ++shape)
+      if (same(shape->second)) found = shape->second;
     if (found == kDead) {
       found = static_cast<std::uint32_t>(level_.shapes.size());
+      known_shapes_.emplace(hash, found);
       level_.shapes.push_back({static_cast<std::uint32_t>(level_.shape_position.size()),
                                static_cast<std::uint32_t>(level_.shape_prefix.size()),
                                static_cast<std::uint32_t>(scratch_.size()), used});
@@ -225,13 +227,14 @@ class Diagram::LevelBuilder {
   }
 
   Level& level_;
-  const std::vector<std::uint64_t>& ways_behind_;
-  const std::vector<double>& real_ways_behind_;
+  const Level* behind_;
+  const std::unordered_map<Node, double>& huge_behind_;
   std::vector<Node> distinct_;
   std::vector<std::uint32_t> rename_;
   std::array<std::uint32_t, kMostSlots> order_{};
-  NumberTable known_, known_shapes_;
-  std::vector<std::array<std::uint32_t, kMostSlots>> shape_total_;  // edges per slot
+  NumberTable known_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;  // by hash
+  std::vector<std::array<std::uint32_t, kMostSlots>> shape_total_;      // edges per slot
   std::vector<std::pair<std::uint32_t, std::uint32_t>> scratch_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::array<std::uint32_t, kMostSlots>>>
       shape_of_code_;
@@ -243,23 +246,32 @@ class Diagram::LevelBuilder {
 void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& layers) {
   parameters_.insert(parameters_.begin(), parameters.begin(), parameters.end());
   if (empty_) return;
-  std::vector<Node> node_of_next{root_};    // of each state of the layer behind
-  std::vector<std::uint64_t> ways{size()};  // of each node of the level behind
-  std::vector<double> real_ways{approximate_size_};
-  if (!levels_.empty()) {  // root_ need not be node 0
-    ways.assign(root_ + 1, 0);
-    real_ways.assign(root_ + 1, 0);
-    ways[root_] = size();
-    real_ways[root_] = approximate_size_;
-  }
+  std::vector<Node> node_of_next{root_};  // of each state of the layer behind
+  std::unordered_map<Node, double> huge;  // of the level behind
+  if (size() >= kLimit) huge.emplace(root_, approximate_size_);
   std::vector<Level> fresh;
+  fresh.reserve(layers.size());
   std::vector<Node> child;
   while (!layers.empty()) {
     const Layer& layer = layers.back();
     const std::size_t states = layer.states();
+    const Level* behind = !fresh.empty() ? &fresh.back() : levels_.empty() ? nullptr : &levels_[0];
     Level& level = fresh.emplace_back();
     std::vector<Node> node_of(states, kDead);
-    LevelBuilder builder(level, ways, real_ways);
+    LevelBuilder builder(level, behind, huge, states);
+    // Room for the most there can be: what stays untouched takes no memory, while a growing vector holds all
+    // twice.
+    std::size_t edges = 0, children = 0;
+    for (std::size_t s = 0; s < states; ++s) {
+      const std::uint32_t key = layer.key_of(s);
+      if (layer.slots[key] > kMostSlots) edges += layer.first_choice[key + 1] - layer.first_choice[key];
+      children += std::min(layer.slots[key], kMostSlots);
+    }
+    if (states > 1000) {
+      level.edges.reserve(edges);
+      level.nodes.reserve(states);
+      level.children.reserve(children);
+    }
     std::size_t next = 0;
     for (std::size_t s = 0; s < states; ++s) {
       const std::uint32_t key = layer.key_of(s);
@@ -267,13 +279,11 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
       for (auto& node : child) node = node_of_next[layer.next[next++]];
       node_of[s] = builder.node(layer, key, child);
     }
-    ways.resize(level.nodes.size());
-    for (std::size_t n = 0; n < ways.size(); ++n) ways[n] = level.nodes[n].count;
-    real_ways = std::move(builder.real_ways);
+    huge = std::move(builder.huge);
     node_of_next = std::move(node_of);
-    level.nodes.shrink_to_fit();
-    level.edges.shrink_to_fit();
-    level.children.shrink_to_fit();
+    shrink(level.nodes);
+    shrink(level.edges);
+    shrink(level.children);
     layers.pop_back();
   }
   if (node_of_next.empty() || node_of_next[0] == kDead) {
@@ -283,7 +293,8 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
     return;
   }
   root_ = node_of_next[0];
-  approximate_size_ = real_ways[root_];
+  const std::uint64_t count = fresh.back().nodes[root_].count;
+  approximate_size_ = count < kLimit ? static_cast<double>(count) : huge.at(root_);
   std::reverse(fresh.begin(), fresh.end());
   levels_.insert(levels_.begin(), std::make_move_iterator(fresh.begin()),
                  std::make_move_iterator(fresh.end()));

@@ -28,7 +28,8 @@ std::uint64_t hash_row(const std::int64_t* row, std::size_t words) {
   return hash;
 }
 
-/// Rows of words, each kept once and numbered in order of arrival.
+/// Rows of words, each kept once and numbered in order of arrival. Kept in blocks: a growing vector would
+/// hold all rows twice each time it moves.
 class RowSet {
  public:
   explicit RowSet(std::size_t words) : words_(words) { slots_.assign(64, kFree); }
@@ -38,29 +39,47 @@ class RowSet {
       count_ = 1;
       return 0;
     }
-    const std::uint64_t hash = hash_row(row, words_);
-    std::size_t at = hash & (slots_.size() - 1);
+    std::size_t at = hash_row(row, words_) & (slots_.size() - 1);
     for (; slots_[at] != kFree; at = (at + 1) & (slots_.size() - 1)) {
-      const std::int64_t* other = rows_.data() + slots_[at] * words_;
+      const std::int64_t* other = this->row(slots_[at]);
       bool same = true;
       for (std::size_t w = 0; w < words_; ++w) same = same && other[w] == row[w];
       if (same) return slots_[at];
     }
     const auto number = static_cast<std::uint32_t>(count_++);
     slots_[at] = number;
-    for (std::size_t w = 0; w < words_; ++w) rows_.push_back(row[w]);
+    auto& block = number < kFirstBlock ? first_ : block_for(number);
+    for (std::size_t w = 0; w < words_; ++w) block.push_back(row[w]);
     if (2 * count_ > slots_.size()) grow();
     return number;
   }
 
   std::size_t size() const { return count_; }
-  const std::int64_t* row(std::size_t number) const { return rows_.data() + number * words_; }
+  const std::int64_t* row(std::size_t number) const {
+    if (number < kFirstBlock) return first_.data() + number * words_;
+    return blocks_[number / kBlock].data() + number % kBlock * words_;
+  }
   /// Frees what is only needed to insert.
   void close() { std::vector<std::uint32_t>().swap(slots_); }
 
  private:
+  static constexpr std::size_t kBlock = 1 << 14;
+  static constexpr std::size_t kFirstBlock =
+      kBlock;  // small sets, by far the most, live in one growing vector
+
+  std::vector<std::int64_t>& block_for(std::size_t number) {
+    const std::size_t wanted = number / kBlock;
+    while (blocks_.size() <= wanted) {
+      blocks_.emplace_back();
+      if (blocks_.size() > 1) blocks_.back().reserve(kBlock * words_);
+    }
+    return blocks_[wanted];
+  }
+
   void grow() {
-    slots_.assign(4 * slots_.size(), kFree);
+    const std::size_t size = (slots_.size() < 4096 ? 4 : 2) * slots_.size();
+    close();  // before the new table, not after it
+    slots_.assign(size, kFree);
     for (std::uint32_t number = 0; number < count_; ++number) {
       std::size_t at = hash_row(row(number), words_) & (slots_.size() - 1);
       while (slots_[at] != kFree) at = (at + 1) & (slots_.size() - 1);
@@ -70,7 +89,8 @@ class RowSet {
 
   std::size_t words_;
   std::size_t count_ = 0;
-  std::vector<std::int64_t> rows_;
+  std::vector<std::int64_t> first_;
+  std::vector<std::vector<std::int64_t>> blocks_;  // of rows kBlock and later; the first stays empty
   std::vector<std::uint32_t> slots_;
 };
 
@@ -176,6 +196,9 @@ class LayersBuilder {
     const auto key_row = [&](std::size_t key) { return own_key ? states.row(key) : keys.row(key); };
     std::vector<std::int64_t> slot_words;  // outputs of each slot of each key
     choose(m, layer, operations, inputs, outputs, key_count, key_row, slot_words);
+    layer.position.shrink_to_fit();
+    layer.slot.shrink_to_fit();
+    slot_words.shrink_to_fit();
 
     // the next states
     RowSet next(next_frontier.size());
@@ -349,7 +372,8 @@ class LayersBuilder {
 
     void add(std::uint32_t position, std::size_t lane) {
       layer_.position.push_back(position);
-      layer_.slot.push_back(slot_of(lane));
+      const std::uint32_t slot = slot_of(lane);
+      if (!all_differ_ || outputs_.empty()) layer_.slot.push_back(slot);
     }
 
     void finish(std::uint32_t keys) {
@@ -497,7 +521,7 @@ class LayersBuilder {
         const auto found = std::find(first, end, static_cast<std::uint32_t>(state));
         if (found != end) {
           std::uint32_t c = before.first_choice[k];
-          while (before.slot[c] != static_cast<std::uint32_t>(found - first)) ++c;
+          while (before.slot_of(k, c) != static_cast<std::uint32_t>(found - first)) ++c;
           failure.positions.push_back(before.position[c]);
           break;
         }
