@@ -97,6 +97,12 @@ OperationId Program::text(const std::string& text) {
 OperationId Program::variable(std::uint32_t parameter) {
   if (const auto known = variables_.find(parameter); known != variables_.end()) return known->second;
   const auto& values = parameters_[parameter].values;
+  if (values.size() == 1) {  // no variable at all: what is computed from it is known before it is chosen
+    const Value& only = values[0];
+    return only.is_string() ? text(only.as_string())
+           : only.is_real() ? real(only.as_real())
+                            : integer(only.as_integer());
+  }
   const auto texts = static_cast<std::size_t>(
       std::count_if(values.begin(), values.end(), [](const Value& v) { return v.is_string(); }));
   if (texts != 0 && texts != values.size()) throw Untyped{};
