@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 
 namespace ergotune::cli {
@@ -48,7 +49,18 @@ void add_live_options(CLI::App& verb, LiveArguments& a) {
 }
 
 Problem load_with(const LiveArguments& a) {
-  Problem problem = load_problem(a.file);
+  Problem problem;
+  try {
+    problem = load_problem(a.file);
+  } catch (const UserError&) {
+    // To replay a recording no other file is needed: it tells its parameters itself.
+    if (!a.device || !a.device->starts_with("replay:")) throw;
+    try {
+      problem = problem_of(load_recording(a.file));
+    } catch (const UserError&) {
+    }
+    if (problem.parameters.empty()) throw;
+  }
   if (a.objective) {
     problem.objective = {};
     problem.objective.text = *a.objective;

@@ -135,8 +135,6 @@ class Builder {
     const double t = student_t_quantile(0.5 + 0.5 * options_.confidence, fit_.degrees(terms));
     threshold_ = best_.cost + variance_ * t * t;
     model_.curve = to_curve(fit_, terms, best_.at);
-    model_.relative_deviation = std::sqrt(best_.cost / fit_.degrees(terms));
-    if (fit_.errors_known()) model_.relative_deviation = 0;
 
     const double clock = fit_.clock_scale(), power = fit_.power_scale();
     model_.idle_w = parameter(model::kIdle, power, 0.0, 1.5);
@@ -284,6 +282,12 @@ PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerMode
     }
   }
   Builder(fit, options, model).build(terms, end);
+  double squares = 0;
+  for (const PowerSample& sample : kept) {
+    const double difference = std::log(sample.power_w / model.curve.power(sample.clock_mhz));
+    squares += difference * difference;
+  }
+  model.relative_deviation = std::sqrt(squares / fit.degrees(terms));
 
   if (terms.ridge) {
     const double lowest = *clocks.begin(), length = *clocks.rbegin() - lowest;

@@ -263,8 +263,10 @@ PowerSampling sample_clocks(Evaluator& evaluator, const SearchSpace& space, cons
     const double spacing = (out.high_mhz - out.low_mhz) / (2.5 * static_cast<double>(options.count));
     std::vector<double> candidates;
     for (const double f : out.supported_mhz) {
-      const bool near =
+      bool near =
           std::any_of(asked.begin(), asked.end(), [&](double g) { return std::abs(f - g) < spacing; });
+      // A throttled request ran lower: that clock is known, and what lies above it would be throttled again.
+      for (const PowerSample& sample : out.samples) near = near || std::abs(f - sample.clock_mhz) < spacing;
       if (!near) candidates.push_back(f);
     }
     const auto next = next_clock(fit_power_model(out.samples), out.samples, candidates);

@@ -82,15 +82,6 @@ std::optional<std::size_t> PlanRun::core_clock() const {
   return std::nullopt;
 }
 
-bool PlanRun::default_named() const {
-  const auto index = space_.index_of(state_.current);
-  if (!index) return false;
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (kinds_[i] == ParameterKind::code && space_.parameters()[i].default_value) return true;
-  }
-  return false;
-}
-
 std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed,
                                                 StageResult& result) {
   auto indices = indices_of(space_, allowed);
@@ -241,11 +232,11 @@ void PlanRun::tune(const PlanStage& stage) {
                                   stage.name, stage.free.empty() ? "nothing" : stage.free.front());
     return;
   }
-  // Code that is held at a default which nobody named would be an accident: a few configurations are looked
-  // at, and one that works and does not waste energy stands in.
+  // A clock found with code that wastes energy is the wrong one for code that does not: beside the default a
+  // few other configurations are looked at, and the best of them is what "default" stands for.
   PlanStage following = stage;
   if (const auto fixed = stage.fixed.find("code");
-      fixed != stage.fixed.end() && fixed->second == Value("default") && !default_named()) {
+      fixed != stage.fixed.end() && fixed->second == Value("default")) {
     if (const auto stand_in = representative(kStandIns)) {
       space_.values_at(*stand_in, state_.current);
       following.fixed.erase("code");

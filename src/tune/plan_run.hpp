@@ -25,8 +25,6 @@ class PlanRun {
   void leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen, PlanPoint& best);
   /// A code configuration that works, at the current clocks; nullopt when none was found.
   std::optional<ConfigurationIndex> representative(std::size_t tries);
-  /// True when a code parameter has a default of its own and the default configuration exists.
-  bool default_named() const;
   std::optional<std::size_t> core_clock() const;
   Objective objective(const std::string& text) const;
   /// The part of a key that is code: configurations with equal keys differ in execution parameters only.
