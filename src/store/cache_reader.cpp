@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -251,9 +252,19 @@ Outcome read_lines(const Opened& opened, TextSource& source, int threads) {
     }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
+  std::exception_ptr failure;
+  const auto guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  for (int i = 1; i < threads; ++i) others.emplace_back(guarded);
+  guarded();
   for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
 
   Outcome outcome;
   outcome.rows = RecordingBuilder(opened.head.parameters.size());
