@@ -98,7 +98,7 @@ def one_run(job):
             data["kernel_name"], "// replayed", tuple(data["problem_size"]), [], data["tune_params"],
             restrictions=restrictions_beside(path, kernel), lang="CUDA", strategy=strategy, cache=str(cache),
             simulation_mode=True, quiet=True,
-            strategy_options={"time_limit": budget, "max_fevals": len(entries)})
+            strategy_options={"time_limit": budget})
     except Exception as error:  # a strategy that gives up has still spent what it spent
         print(f"{strategy} on {path.name}, seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
     finally:

@@ -25,6 +25,7 @@ struct ScoreArguments {
   std::string objective, plot, tune, runs;
   std::vector<std::string> options;
   std::uint64_t trials = 40;
+  bool list = false;
   bool json = false;
 };
 
@@ -185,7 +186,28 @@ std::vector<StrategyScore> score_foreign(const std::string& file, const std::vec
   return scores;
 }
 
+void list_strategies(bool json) {
+  nlohmann::ordered_json document = nlohmann::ordered_json::object();
+  for (const StrategyDescription& description : strategies()) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::object();
+    if (!json) fmt::print("{:<28} {}\n", description.name, description.summary);
+    for (const StrategyOption& option : description.options) {
+      options[option.name] = {{"meaning", option.meaning}, {"default", option.default_value.to_string()}};
+      if (!json)
+        fmt::print("    {:<14} {} (default {})\n", option.name, option.meaning,
+                   option.default_value.to_string());
+    }
+    document[description.name] = {{"summary", description.summary},
+                                  {"multi_objective", description.multi_objective},
+                                  {"options", options}};
+  }
+  if (json) print_json({{"strategies", document}});
+}
+
 void run_score(const ScoreArguments& arguments) {
+  if (arguments.list) return list_strategies(arguments.json);
+  if (arguments.data.empty())
+    throw UserError("score needs recordings: --data FILES or FOLDER (or --list for the strategies)");
   const std::vector<ScoredSpace> spaces = load_spaces(arguments);
   ScoreOptions options;
   options.repeats = arguments.repeats;
@@ -235,8 +257,7 @@ void add_score_command(CLI::App& app) {
   CLI::App* verb =
       app.add_subcommand("score", "Score search strategies on recorded spaces (replayed, no hardware)");
   verb->add_option("--data", arguments->data,
-                   "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores")
-      ->required();
+                   "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores");
   verb->add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"")
       ->capture_default_str();
   verb->add_option("--repeats", arguments->repeats, "Runs per strategy and space")
@@ -255,6 +276,7 @@ void add_score_command(CLI::App& app) {
                    "Score these runs of another tool beside ours (JSON; bench/search/compare.sh makes them)");
   verb->add_option("--tune-strategy", arguments->tune,
                    "Find better hyperparameters for this strategy instead");
+  verb->add_flag("--list", arguments->list, "List the strategies and their hyperparameters instead");
   verb->add_option("--trials", arguments->trials, "Settings tried by --tune-strategy")->capture_default_str();
   add_json_option(*verb, arguments->json);
   verb->footer(

@@ -2,6 +2,7 @@
 // Gaussian process where there are many observations, and at ease with texts and jumps.
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "search/acquisition.hpp"
 #include "search/builtin.hpp"
@@ -22,9 +23,15 @@ class BayesianForest : public StrategyBase {
  protected:
   bool concurrent() const override { return started_ && told() > 2; }
   void learn(ConfigurationIndex index, double value, const Outcome&) override {
-    rows_.resize(rows_.size() + forest_.features());
-    forest_.encode(index, rows_.data() + rows_.size() - forest_.features());
-    values_.push_back(value);
+    const auto [place, is_new] = places_.try_emplace(index, values_.size());
+    if (is_new) {
+      rows_.resize(rows_.size() + forest_.features());
+      forest_.encode(index, rows_.data() + rows_.size() - forest_.features());
+      values_.push_back(value);
+    } else {
+      values_[place->second] = value;
+      std::erase_if(successes_, [&](const auto& success) { return success.second == index; });
+    }
     if (std::isfinite(value)) successes_.emplace_back(value, index);
   }
 
@@ -82,6 +89,7 @@ class BayesianForest : public StrategyBase {
   Candidates candidates_;
   std::vector<float> rows_;
   std::vector<double> values_;
+  std::unordered_map<ConfigurationIndex, std::size_t> places_;
   std::vector<std::pair<double, ConfigurationIndex>> successes_, ranked_;
   bool started_ = false, logarithmic_ = true;
 };

@@ -27,10 +27,14 @@ class BayesianPareto : public StrategyBase {
 
  protected:
   void learn(ConfigurationIndex index, double, const Outcome& outcome) override {
-    for (auto& model : models_) model.observe(index);
-    places_.push_back(index);
     std::vector<double> values;
     if (outcome.ok && outcome.values.size() == models_.size()) values = outcome.values;
+    if (const auto known = std::find(places_.begin(), places_.end(), index); known != places_.end()) {
+      outcomes_[static_cast<std::size_t>(known - places_.begin())] = std::move(values);
+      return;
+    }
+    for (auto& model : models_) model.observe(index);
+    places_.push_back(index);
     outcomes_.push_back(std::move(values));
   }
 
@@ -186,8 +190,8 @@ void add_bayesian_pareto(StrategyList& list) {
       {{"initial", "size of the first, spread design", 6, {4, 6, 10}},
        {"reference",
         "how far beyond the front's ends volume counts, in standard deviations",
-        0.2,
-        {0.05, 0.2, 0.5}},
+        2.0,
+        {0.2, 1.0, 2.0}},
        {"ceiling", "quantile of each objective above which values count alike", 0.8, {0.7, 0.8, 0.9, 1.0}},
        {"candidates", "configurations the models are asked about at most", 12000, {}}});
   description.multi_objective = true;

@@ -220,6 +220,11 @@ GaussianProcess::GaussianProcess(const SearchSpace& space) : state_(std::make_un
         length = 2.0;
         break;
     }
+    // clocks and power limits act smoothly, code parameters need not
+    const bool is_execution =
+        std::all_of(feature.parameters.begin(), feature.parameters.end(),
+                    [&](std::size_t p) { return space.parameters()[p].kind != ParameterKind::code; });
+    if (is_execution) length *= 2;
     s.prior_log_length.push_back(std::log(length));
   }
   s.hyper.log_length = s.prior_log_length;

@@ -53,8 +53,12 @@ struct Objective::State {
   std::vector<std::string> quantities;
   /// Names that appear directly.
   std::vector<std::string> names;
+  /// Names asked for by best(NAME).
+  std::vector<std::string> bests;
   /// best(NAME) so far.
   std::map<std::string, double> best;
+  /// Counts the changes that make earlier outcomes out of date.
+  std::uint64_t revision = 0;
   /// Largest turned value told so far: what breaks a condition is told more than this.
   double largest_told = -kInfinity;
   /// Lexicographic: every usable measurement's turned values, from which each level's band is worked out.
@@ -67,8 +71,10 @@ struct Objective::State {
 
   void note_best(const std::string& name, double value) {
     const auto [it, is_new] = best.try_emplace(name, value);
-    if (!is_new)
-      it->second = largest_is_best(name) ? std::max(it->second, value) : std::min(it->second, value);
+    if (is_new) return;
+    const double before = it->second;
+    it->second = largest_is_best(name) ? std::max(before, value) : std::min(before, value);
+    if (it->second != before && std::find(bests.begin(), bests.end(), name) != bests.end()) ++revision;
   }
 
   /// Inputs of an expression; nullopt when the measurement lacks one.
@@ -180,7 +186,10 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
   std::set<std::string> direct;
   auto collect = [&](const Expression& expression) {
     for (std::string name : expression.names()) {
-      if (name.rfind(kBestPrefix, 0) == 0) name = name.substr(std::string_view(kBestPrefix).size());
+      if (name.rfind(kBestPrefix, 0) == 0) {
+        name = name.substr(std::string_view(kBestPrefix).size());
+        state->bests.push_back(name);
+      }
       direct.insert(name);
     }
   };
@@ -232,6 +241,7 @@ Objective::Kind Objective::kind() const { return state_->kind; }
 const std::string& Objective::name() const { return state_->spec.text; }
 Direction Objective::direction() const { return state_->text.terms.front().direction; }
 std::size_t Objective::count() const { return state_->kind == Kind::pareto ? state_->text.terms.size() : 1; }
+std::uint64_t Objective::revision() const { return state_->revision; }
 std::vector<std::string> Objective::quantities() const { return state_->quantities; }
 bool Objective::needs(const std::string& quantity) const {
   const auto& list = state_->quantities;
@@ -247,7 +257,11 @@ Outcome Objective::outcome(const Measurement& measurement) {
   const Look look = state.look(measurement);
   if (!look.ok) return outcome;
   outcome.ok = true;
-  if (state.kind == Kind::lexicographic) state.history.push_back(look.turned);
+  if (state.kind == Kind::lexicographic) {
+    const std::vector<double> before = state.bands();
+    state.history.push_back(look.turned);
+    if (state.history.size() > 1 && state.bands() != before) ++state.revision;
+  }
 
   if (state.kind == Kind::pareto) {
     outcome.values = look.turned;

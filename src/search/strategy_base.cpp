@@ -55,11 +55,14 @@ std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
 void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   if (index >= memory_.size()) return;
   if (memory_.state(index) == Memory::State::asked) --outstanding_;
+  const bool revised = memory_.known(index);
   double value = scalar_value(outcome);
   const bool ok = outcome.ok && std::isfinite(value);
   if (!ok) value = std::numeric_limits<double>::infinity();
   memory_.record(index, ok, value);
-  ++told_;
+  if (!revised) ++told_;
+  if (revised && index == best_ && value > best_value_)
+    best_value_ = value;  // the next better one takes over
   if (value < best_value_) {
     best_value_ = value;
     best_ = index;

@@ -119,6 +119,21 @@ TEST(Objective, ConstraintRelativeToTheBestSoFar) {
   EXPECT_TRUE(objective.better(slow, measured(3, 1)));  // nearer to the bound
 }
 
+TEST(Objective, RevisionTellsWhenOutcomesAreOutOfDate) {
+  Objective objective = parse("energy subject to time <= 1.1 * best(time)");
+  objective.outcome(measured(2, 5));
+  const auto before = objective.revision();
+  objective.outcome(measured(3, 4));
+  EXPECT_EQ(objective.revision(), before);
+  objective.outcome(measured(1, 9));
+  EXPECT_GT(objective.revision(), before);
+  EXPECT_GT(objective.outcome(measured(2, 5)).values[0], 9);
+  Objective plain = parse("energy");
+  plain.outcome(measured(2, 5));
+  plain.outcome(measured(1, 4));
+  EXPECT_EQ(plain.revision(), 0u);
+}
+
 TEST(Objective, BoundsFromBelowTakeTheLargest) {
   const std::vector<Metric> metrics = {metric("gflops", "100 / time")};
   Objective objective = parse("energy subject to gflops >= 0.9 * best(gflops) and energy < 1000", metrics);

@@ -143,6 +143,21 @@ TEST_P(EveryStrategy, TakesAPriorAndSeveralObjectives) {
       60);
 }
 
+TEST_P(EveryStrategy, TakesRevisedOutcomes) {
+  const SearchSpace space = restricted_space();
+  const auto strategy = make_strategy(GetParam(), context(space));
+  std::set<ConfigurationIndex> seen;
+  for (int n = 0; n < 60; ++n) {
+    const auto asked = strategy->ask(1);
+    if (asked.empty()) break;
+    EXPECT_TRUE(seen.insert(asked.front()).second);
+    strategy->tell(asked.front(), success(landscape(space, asked.front())));
+    if (n % 20 == 19)
+      for (const ConfigurationIndex index : seen) strategy->tell(index, success(3 * landscape(space, index)));
+  }
+  EXPECT_EQ(seen.size(), 60u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(all_names()),
                          [](const auto& info) { return info.param; });
 

@@ -1,6 +1,7 @@
 // What the user wants, in a form that orders measurements.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,17 +12,19 @@
 
 namespace ergotune {
 
-/// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)), weighted
-/// (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or Pareto.
+/// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)),
+/// weighted (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or
+/// Pareto.
 ///
 ///   [max|min] EXPRESSION                      over quantities, metrics and best(NAME)
 ///   OBJECTIVE subject to CONDITION            CONDITION: a comparison, several joined by "and"
 ///   pareto(OBJECTIVE, OBJECTIVE, ...)
-///   lexicographic(OBJECTIVE [within 5 %], OBJECTIVE, ...)   a level counts as equal to its best within a tolerance
+///   lexicographic(OBJECTIVE [within 5 %], OBJECTIVE, ...)   a level counts as equal to its best within a
+///   tolerance
 ///                                                           (default 1 %); the next level decides there
 ///
-/// best(NAME) is the smallest usable value of a quantity or metric seen so far, and the largest where a condition
-/// bounds that name from below ("gflops >= 0.9 * best(gflops)").
+/// best(NAME) is the smallest usable value of a quantity or metric seen so far, and the largest where a
+/// condition bounds that name from below ("gflops >= 0.9 * best(gflops)").
 class Objective {
  public:
   enum class Kind { single, constrained, lexicographic, pareto };
@@ -31,16 +34,22 @@ class Objective {
   Kind kind() const;
   const std::string& name() const;
   Direction direction() const;
-  /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is folded
-  /// into one value (a configuration that breaks its condition is told a value above all that meet it).
+  /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is
+  /// folded into one value (a configuration that breaks its condition is told a value above all that meet
+  /// it).
   std::size_t count() const;
   /// Quantities it needs to be measured ("time", "energy").
   std::vector<std::string> quantities() const;
   bool needs(const std::string& quantity) const;
 
-  /// Takes note of a measurement, so that best(quantity) is known; the outcome to tell a strategy. Values are turned
-  /// so that smaller is better; zero, negative energies and non-finite numbers are failures, never winners.
+  /// Takes note of a measurement, so that best(quantity) is known; the outcome to tell a strategy. Values are
+  /// turned so that smaller is better; zero, negative energies and non-finite numbers are failures, never
+  /// winners.
   Outcome outcome(const Measurement& measurement);
+  /// Grows when what is known changes what earlier measurements are worth: a better best(NAME), a new first
+  /// level of a lexicographic objective. Outcomes may then be asked for again, and told again
+  /// (search/strategy.hpp).
+  std::uint64_t revision() const;
   /// True when `a` is better than `b` under what is known now.
   bool better(const Measurement& a, const Measurement& b) const;
   /// The primary value as the user reads it (not turned); nullopt for a failure.
@@ -58,8 +67,9 @@ class Objective {
   std::unique_ptr<State> state_;
 };
 
-/// Fills measurement.metrics by evaluating each metric over its quantities, the configuration and the constants; a
-/// metric that cannot be evaluated (missing quantity, division by zero) is left out. Errors propagate to first order.
+/// Fills measurement.metrics by evaluating each metric over its quantities, the configuration and the
+/// constants; a metric that cannot be evaluated (missing quantity, division by zero) is left out. Errors
+/// propagate to first order.
 void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metrics,
                       const std::vector<Parameter>& parameters, const Configuration& configuration,
                       const Constants& constants);

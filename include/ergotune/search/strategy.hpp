@@ -50,6 +50,7 @@ class Strategy {
   /// Up to `count` configurations to evaluate next. May be fewer while it waits for outcomes; empty with nothing
   /// outstanding means it is finished.
   virtual std::vector<ConfigurationIndex> ask(std::size_t count) = 0;
+  /// An outcome; also of a configuration it did not ask for, and again with a revised outcome (Objective::revision).
   virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
   /// Why it does what it does ("auto" says which strategy it chose); may be empty.
   virtual std::string explanation() const { return {}; }
