@@ -195,6 +195,21 @@ TEST(SearchSpace, FromConfigurationsIsSortedAndFree) {
               HasSubstr("not a value"));
 }
 
+TEST(SearchSpace, TableReadsAsTheDiagram) {
+  SpaceOptions options;
+  options.materialise_limit = 100'000;
+  for (const int count : {40, 300}) {  // one byte a value, and two
+    const std::vector<Parameter> parameters{counted("a", count), counted("b", 7), counted("c", 5)};
+    const std::vector<Restriction> restrictions{must("(a + b) % 3 != c % 3")};
+    const auto table = SearchSpace::build(parameters, restrictions, options);
+    const auto diagram = SearchSpace::build(parameters, restrictions);
+    EXPECT_TRUE(table.materialised());
+    EXPECT_FALSE(diagram.materialised());
+    EXPECT_GT(table.memory_bytes(), diagram.memory_bytes());
+    EXPECT_EQ(test::all_of(table), test::all_of(diagram));
+  }
+}
+
 // ---- samples
 
 TEST(Sampling, IsUniform) {
