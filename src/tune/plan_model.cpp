@@ -60,7 +60,15 @@ class EnergyCurve {
 
 }  // namespace
 
-std::optional<ConfigurationIndex> PlanRun::representative(std::size_t tries) {
+std::optional<ConfigurationIndex> PlanRun::representative() {
+  // A twenty-fifth of the code configurations, from 5 (a quarter, where there are few) to 20 that work.
+  double code = static_cast<double>(space_.size());
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i] != ParameterKind::code) code /= static_cast<double>(space_.parameters()[i].values.size());
+  }
+  const auto enough =
+      static_cast<std::size_t>(std::clamp(code / 25, std::min(5.0, std::ceil(code / 4)), 20.0));
+  const std::size_t tries = 10 * enough;
   // The default code if it runs, else random ones; of those looked at the one with least energy is the most
   // like what tuning will end with.
   std::vector<ConfigurationIndex> candidates;
@@ -76,11 +84,10 @@ std::optional<ConfigurationIndex> PlanRun::representative(std::size_t tries) {
     if (index && std::find(candidates.begin(), candidates.end(), *index) == candidates.end())
       candidates.push_back(*index);
   }
-  constexpr std::size_t kEnough = 5;
   std::size_t usable_ones = 0;
   memory_.evaluate(candidates, [&](ConfigurationIndex, const Measurement& measurement) {
     usable_ones += usable(measurement.status);
-    return usable_ones < kEnough && !interrupted();
+    return usable_ones < enough && !interrupted();
   });
   const auto best = memory_.best(candidates, objective("energy"));
   return best ? std::optional(best->index) : std::nullopt;
@@ -102,7 +109,7 @@ void PlanRun::fit_model(const PlanStage& stage) {
   std::vector<double> clocks;
   for (const Value& value : values) clocks.push_back(value.as_real());
 
-  const auto code = representative(12);
+  const auto code = representative();
   if (!code) {
     result_.why_not = "no configuration worked to fit the model with";
     return;

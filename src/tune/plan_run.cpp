@@ -11,8 +11,6 @@ namespace {
 
 // Code configurations that follow the best clock out of the model's range.
 constexpr std::size_t kFollowers = 3;
-// Code configurations looked at for one that stands in for a default.
-constexpr std::size_t kStandIns = 12;
 // Nearer clocks are not told apart when leaving the model's range.
 constexpr double kClockStep = 0.02;
 
@@ -237,7 +235,7 @@ void PlanRun::tune(const PlanStage& stage) {
   PlanStage following = stage;
   if (const auto fixed = stage.fixed.find("code");
       fixed != stage.fixed.end() && fixed->second == Value("default")) {
-    if (const auto stand_in = representative(kStandIns)) {
+    if (const auto stand_in = representative()) {
       space_.values_at(*stand_in, state_.current);
       following.fixed.erase("code");
     }

@@ -24,7 +24,7 @@ class PlanRun {
   /// range.
   void leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen, PlanPoint& best);
   /// A code configuration that works, at the current clocks; nullopt when none was found.
-  std::optional<ConfigurationIndex> representative(std::size_t tries);
+  std::optional<ConfigurationIndex> representative();
   std::optional<std::size_t> core_clock() const;
   Objective objective(const std::string& text) const;
   /// The part of a key that is code: configurations with equal keys differ in execution parameters only.

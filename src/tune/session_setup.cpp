@@ -128,6 +128,15 @@ void prepare_replay(PreparedSession& prepared, const std::string& file) {
   const auto recording = std::make_shared<const Recording>(load_recording(file));
   prepared.device.name = recording->device.empty() ? "recorded device" : recording->device;
   prepared.constants = prepared.problem.constants_for(prepared.device.name, {});
+  // Execution parameters have the values that were recorded.
+  for (const Parameter& recorded : recording->parameters) {
+    if (recorded.kind == ParameterKind::code) continue;
+    const auto& known = prepared.problem.parameters;
+    const bool there =
+        std::any_of(known.begin(), known.end(), [&](const Parameter& p) { return p.name == recorded.name; });
+    if (!there) prepared.problem.parameters.push_back(recorded);
+  }
+  prepared.problem.execution_parameters.clear();
   // The recording is the device: what it holds is what can be "run". A problem whose restrictions need a
   // device's properties is searched over the recorded configurations.
   try {

@@ -80,7 +80,7 @@ TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
   EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
 }
 
-TEST(PlanCommand, ReplaysTheRecordedA100GemmOverItsPowerLimits) {
+TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   const auto recording = shared_data() / "energy/gemm_A100_898_open.json.gz";
   if (!std::filesystem::exists(recording)) GTEST_SKIP() << "no recorded data here";
   const std::string problem = testing::TempDir() + "/gemm_a100.toml";
