@@ -10,6 +10,7 @@ Kernel Tuner slightly.
 
 import gzip
 import json
+import math
 import os
 import random
 import sys
@@ -57,7 +58,7 @@ def restrictions_beside(path, kernel):
 
 
 def one_run(job):
-    path, folder, strategy, seed, budget = job
+    path, folder, strategy, seed, budget, draws = job
     import numpy
     import kernel_tuner
     from kernel_tuner.runners.simulation import SimulationRunner
@@ -98,7 +99,8 @@ def one_run(job):
             data["kernel_name"], "// replayed", tuple(data["problem_size"]), [], data["tune_params"],
             restrictions=restrictions_beside(path, kernel), lang="CUDA", strategy=strategy, cache=str(cache),
             simulation_mode=True, quiet=True,
-            strategy_options={"time_limit": budget})
+            # its annealing fits its schedule to max_fevals: the same number our strategies are told to expect
+            strategy_options={"time_limit": budget, "max_fevals": min(math.ceil(1.1 * draws), len(entries))})
     except Exception as error:  # a strategy that gives up has still spent what it spent
         print(f"{strategy} on {path.name}, seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
     finally:
@@ -115,7 +117,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor() as pool:
         for path in caches:
             prepared_cache(path, folder)
-        jobs = [(str(path), folder, strategy, seed, budgets[space_name(path)]["budget_seconds"])
+        jobs = [(str(path), folder, strategy, seed, budgets[space_name(path)]["budget_seconds"],
+                 budgets[space_name(path)]["draws_to_cutoff"])
                 for strategy in strategies.split(",") for path in caches for seed in range(1, int(repeats) + 1)]
         runs = {}
         for job, evaluations in zip(jobs, pool.map(one_run, jobs)):
