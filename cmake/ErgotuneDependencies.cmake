@@ -16,14 +16,16 @@ function(ergotune_static_library target header archive)
   add_library(ergotune_dep::${target} ALIAS ${target})
 endfunction()
 
-if(ERGOTUNE_BUILD_PYTHON)
-  set(sqlite_archive sqlite3)  # Debian's archive is not position independent: an extension module takes the shared one
+if(ERGOTUNE_BUILD_PYTHON)  # Debian's archives are not position independent: an extension module takes the shared ones
+  set(sqlite_archive sqlite3)
+  set(zlib_archive z)
 else()
   set(sqlite_archive libsqlite3.a)
+  set(zlib_archive libz.a)
 endif()
 ergotune_static_library(sqlite sqlite3.h ${sqlite_archive} ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
 ergotune_static_library(simdjson simdjson.h "libsimdjson.a;simdjson")                          # libsimdjson-dev
-ergotune_static_library(zlib zlib.h libz.a)                                                    # zlib1g-dev
+ergotune_static_library(zlib zlib.h ${zlib_archive})                                                    # zlib1g-dev
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)                                         # libtomlplusplus-dev
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)                                                    # libxxhash-dev
 
