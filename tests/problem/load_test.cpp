@@ -197,6 +197,14 @@ TEST(LoadProblem, T1RoundTrip) {
   EXPECT_EQ(again.restrictions[1].expression.to_string(), problem.restrictions[1].expression.to_string());
 }
 
+TEST(LoadProblem, AnyCharacterMayStandInStringsAndComments) {
+  EXPECT_EQ(
+      message_of("space_only = true  # Größe\nname = \"é \\\" é\"\ndescription = \"\"\"\n\"é\" 'é\n\"\"\"\n"
+                 "[parameters]\nb = ['é', 'è'] # ü\n"),
+      "no error");
+  EXPECT_THAT(message_of("space_only = true\n[parameters]\nb = [1, é]\n"), HasSubstr("test.toml:3:9: "));
+}
+
 TEST(LoadProblem, AModelOrASpaceNeedsNoKernel) {
   const std::string parameters = "[parameters]\nbx = [32, 64]\n";
   EXPECT_THAT(message_of(parameters), HasSubstr("needs \"kernel\""));
