@@ -385,9 +385,11 @@ class Parser {
     after_minus_ = false;
     no_list(operand);
     --nesting_;
-    // A signed number is a number, so that a negative constant prints and parses as itself.
-    if (operand->kind == ExpressionNode::Kind::constant && minus && !operand->value.is_string() &&
-        !operand->value.is_bool() && text_[operand->offset] != '-') {
+    // A signed number is a number, so that a negative constant prints and parses as itself; a second sign
+    // stays a sign. (2^63 is kept as -2^63 from the start, and unsigned in the text.)
+    const bool number = operand->kind == ExpressionNode::Kind::constant && !operand->value.is_string() &&
+                        !operand->value.is_bool();
+    if (minus && number && (operand->value.to_literal().front() != '-' || text_[operand->offset] != '-')) {
       auto folded = *operand;
       folded.offset = result.offset;
       if (folded.value.is_real())

@@ -162,6 +162,13 @@ TEST(Expression, PrintsWithFewParenthesesAndParsesBack) {
     EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root()))
         << text << " printed as " << printed;
   }
+  for (const char* text :
+       {"--0", "---0", "--0.0", "- -2", "---2.5", "-(-(3))", "--9223372036854775808", "-1e999"}) {
+    const auto expression = Expression::parse(text);
+    const auto printed = expression.to_string();
+    EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root()))
+        << text << " printed as " << printed;
+  }
   EXPECT_EQ(Expression::parse("((a) * ((b)))+(n/(3))").to_string(), "a * b + n / 3");
   EXPECT_EQ(Expression::parse("(a or b) and not (a == b)").to_string(), "(a or b) and not a == b");
   EXPECT_EQ(Expression::parse("2**(3**2)").to_string(), "2**3**2");
