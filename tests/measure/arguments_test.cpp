@@ -20,7 +20,7 @@ std::vector<T> as(const std::vector<std::byte>& bytes) {
 
 Argument buffer(ElementType type, Fill fill) {
   Argument argument;
-  argument.name = "a";
+  argument.name = std::string(1, 'a');
   argument.type = type;
   argument.fill = std::move(fill);
   return argument;

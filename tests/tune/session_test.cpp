@@ -23,11 +23,18 @@ using ::testing::HasSubstr;
 SearchSpace make_space(int x = 6, int y = 5) {
   std::vector<Parameter> parameters(2);
   parameters[0].name = "x";
-  for (int i = 1; i <= x; ++i) parameters[0].values.push_back(i);
-  parameters[0].default_value = Value(2);
+  for (int i = 1; i <= x; ++i) parameters[0].values.emplace_back(i);
+  parameters[0].default_value.emplace(2);
   parameters[1].name = "y";
-  for (int i = 1; i <= y; ++i) parameters[1].values.push_back(i);
+  for (int i = 1; i <= y; ++i) parameters[1].values.emplace_back(i);
   return SearchSpace::build(parameters, {});
+}
+
+Configuration at(int x, int y) {
+  Configuration configuration;
+  configuration.emplace_back(x);
+  configuration.emplace_back(y);
+  return configuration;
 }
 
 /// Best at x = 3, y = 1.
@@ -76,7 +83,7 @@ TEST_F(SessionTest, MeasuresTheWholeSpaceOnceAndFindsTheBest) {
   for (const auto& [index, times] : evaluator.measured) EXPECT_EQ(times, 1) << index;
   EXPECT_EQ(evaluator.largest_pending, 4u);
   ASSERT_FALSE(result.best.empty());
-  EXPECT_EQ(space.configuration(result.best[0].index), (Configuration{3, 1}));
+  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
   for (std::size_t i = 1; i < result.best.size(); ++i) {
     EXPECT_LE(result.best[i - 1].measurement.value("time"), result.best[i].measurement.value("time"));
   }
@@ -88,7 +95,7 @@ TEST_F(SessionTest, TheDefaultIsMeasuredFirstAndReported) {
   options.budget.evaluations = 4;
   const SessionResult result = run();
   ASSERT_FALSE(evaluator.requests.empty());
-  EXPECT_EQ(evaluator.requests[0].configuration, (Configuration{2, 1}));
+  EXPECT_EQ(evaluator.requests[0].configuration, at(2, 1));
   ASSERT_TRUE(result.default_result);
   EXPECT_NEAR(result.default_result->measurement.value("time").value(), 2e-3, 1e-9);
   ASSERT_TRUE(result.median_value);
@@ -143,7 +150,7 @@ TEST_F(SessionTest, ResumeMeasuresNothingTwice) {
 }
 
 TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
-  const Configuration culprit{4, 4};
+  const Configuration culprit = at(4, 4);
   {
     Store store = open_store();
     store.begin(session_of(store), culprit);
@@ -230,10 +237,10 @@ TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {
   };
   const SessionResult result = run();
   EXPECT_EQ(result.confirmation_rounds, 3);
-  EXPECT_EQ(space.configuration(result.best[0].index), (Configuration{3, 1}));
+  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
   ASSERT_TRUE(result.probability_best);
   EXPECT_GT(*result.probability_best, 0.99);
-  EXPECT_EQ(evaluator.measured.at(*space.index_of(Configuration{2, 1})), 4) << "the default takes part";
+  EXPECT_EQ(evaluator.measured.at(*space.index_of(at(2, 1))), 4) << "the default takes part";
   EXPECT_EQ(result.evaluated, 30u) << "confirmation is no evaluation";
 }
 
