@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/model/execution_kind.hpp"
 
 namespace ergotune {
 namespace {
@@ -18,12 +19,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool is_core_clock(const Parameter& parameter) {
-  if (parameter.kind == ParameterKind::core_clock_mhz) return true;
-  if (parameter.kind != ParameterKind::code) return false;
-  for (const char* part : {"gr_clock", "core_clock", "sm_clock", "gpu_clock", "graphics_clock"}) {
-    if (parameter.name.find(part) != std::string::npos) return true;
-  }
-  return parameter.name == "clock" || parameter.name == "clock_mhz";
+  return execution_kind(parameter) == ParameterKind::core_clock_mhz;
 }
 
 double at(const RecordedColumn* column, std::size_t row) {
@@ -153,7 +149,7 @@ PowerSampling samples_of(const Recording& recording) {
     if (!(clock > 0) || !(watts > 0) || !std::isfinite(watts)) continue;
     std::vector<std::uint32_t> key(recording.position(row).begin(), recording.position(row).end());
     for (std::size_t i = 0; i < key.size(); ++i) {
-      if (recording.parameters[i].kind != ParameterKind::code || is_core_clock(recording.parameters[i]))
+      if (execution_kind(recording.parameters[i]) != ParameterKind::code)
         key[i] = 0;
     }
     Group& group = groups[key];

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/model/execution_kind.hpp"
 #include "ergotune/model/power_model.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/tune/session.hpp"
@@ -126,9 +127,5 @@ struct PlanComparison {
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
                              Evaluator& evaluator, const PlanOptions& options = {},
                              const TrueEnergy& truth = {});
-
-/// The kind of a parameter: its own, or for recordings of other tools what its name says (nvml_gr_clock,
-/// nvml_pwr_limit, tegra_gr_clock ...).
-ParameterKind execution_kind(const Parameter& parameter);
 
 }  // namespace ergotune
