@@ -44,7 +44,6 @@ class Population : public StrategyBase {
   Moves moves_;
   std::vector<Member> members_, offspring_;
   bool begun_ = false;
-  int idle_generations_ = 0;
 };
 
 }  // namespace ergotune::search
