@@ -78,7 +78,7 @@ inline Recording line_recording(const std::vector<double>& values, const std::ve
   RecordedColumn time;
   time.name = "time";
   for (std::size_t i = 0; i < values.size(); ++i) {
-    x.values.push_back(static_cast<std::int64_t>(i));
+    x.values.emplace_back(static_cast<std::int64_t>(i));
     recording.positions.push_back(static_cast<std::uint32_t>(i));
     const bool ok = std::isfinite(values[i]);
     recording.statuses.push_back(ok ? Status::ok : Status::runtime_error);
