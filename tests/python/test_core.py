@@ -87,7 +87,7 @@ def test_a_strategy_of_the_users_own():
     made = []
     ergotune.register_strategy("backwards", lambda space, seed, options: made.append(Backwards(space, seed, options)) or made[-1])
     result = ergotune.tune(make_problem(), device="opencl", strategy="backwards", confirm=False)
-    assert len(result) == 3 and len(made[0].told) == 3
+    assert len(result) == 3 and set(made[0].told) == {0, 1, 2}  # what changes in hindsight is told again
 
 
 def test_ask_and_tell_by_hand():
