@@ -150,7 +150,15 @@ class ReportDocument {
   }
 
  private:
+  /// The quantity whose unit the objective's value has; of several objectives, the first.
   std::string main_quantity() const {
+    const std::string& text = objective_.name();
+    const auto open = text.find('('), comma = text.find(',');
+    const bool several = objective_.kind() == Objective::Kind::pareto || objective_.kind() == Objective::Kind::lexicographic;
+    if (several && open != std::string::npos && comma != std::string::npos && comma > open) {
+      const std::string first = text.substr(open + 1, comma - open - 1);
+      if (recording_.column(first)) return first;
+    }
     const auto needed = objective_.quantities();
     if (recording_.column(objective_.name())) return objective_.name();
     return needed.empty() ? "" : needed.front();

@@ -76,6 +76,12 @@ TEST_F(Report, IsOnePageThatLoadsNothing) {
   EXPECT_EQ(data()["provenance"], "replayed");
 }
 
+// Top-level functions of a page's script become properties of the window, and "top" cannot be one.
+TEST_F(Report, TheScriptKeepsItsNamesToItself) {
+  write_report(folder_ / "cache.json", 0, folder_ / "report.html");
+  EXPECT_THAT(page(), HasSubstr("'use strict';\n{"));
+}
+
 TEST_F(Report, DataCannotEndTheScriptElement) {
   write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_EQ(data()["problem"], "k</script>");

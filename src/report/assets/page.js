@@ -1,4 +1,5 @@
 'use strict';
+{  // a scope of our own: names such as top belong to the window
 // Draws the report from the one JSON document in the page. No network, no storage.
 const data = JSON.parse(document.getElementById('data').textContent);
 const style = getComputedStyle(document.documentElement);
@@ -105,7 +106,7 @@ function perParameter() {
   const varying = data.parameters.map((p, i) => [p, i]).filter(([p]) => p.values.length > 1);
   const rows = data.rows.filter(r => r.v !== null);
   if (!varying.length || rows.length < 2) return;
-  const part = section(`${data.objective.name} by parameter`, data.counts.shown < data.counts.total ?
+  const part = section(`${data.objective.name} by parameter`, data.counts.shown < data.counts.total - data.counts.failed ?
     `A sample of ${data.counts.shown} of ${data.counts.total} configurations, the best among them; the line joins the best of each value.` :
     'Each dot is a configuration; the line joins the best of each value.');
   const grid = element('div', {class: 'grid'});
@@ -175,3 +176,4 @@ function environment() {
 
 answer(); tradeOff(); perParameter(); convergence(); top(); analysis(); failures(); environment();
 document.getElementById('footer').textContent = `Written by ergotune ${data.version}.`;
+}
