@@ -37,9 +37,14 @@ def test_same_spaces_and_both_verified(problem):
         assert all(np.isclose(r["GB/s"], 4 * 60_000 / (r["time"] / 1e3) / 1e9) for r in found)
     if "starts" in expected[0]:
         assert all(r["starts"] == r["finishes"] and r["starts"] >= 1 and r["seen_block"] == r["block_size_x"] for r in found)
-    own = [1e3 * (s - sum(r[k] for r in rs for k in ("compile_time", "verification_time", "benchmark_time")) / 1e3) / len(rs)
-           for s, rs in ((their_seconds, expected), (our_seconds, found))]
-    table.append((problem.__name__, len(found), own[0], own[1], sum(r["framework_time"] for r in found) / len(found)))
+    # compiling runs ahead in other processes here, so ergotune's share is what it accounts itself; with callables
+    # (verify, observers) everything runs in this process and one kernel at a time, and the difference holds as for theirs
+    def rest(seconds, rows):
+        spent = sum(r[k] for r in rows for k in ("compile_time", "verification_time", "benchmark_time"))
+        return (1e3 * seconds - spent) / len(rows)
+
+    accounted = sum(r["framework_time"] for r in found) / len(found)
+    table.append((problem.__name__, len(found), rest(their_seconds, expected), accounted or rest(our_seconds, found)))
 
 
 def test_a_budget_is_kept():
@@ -97,6 +102,6 @@ def test_cache_written_here_replays_here_and_there(tmp_path):
 def teardown_module():
     if not table:
         return
-    print(f"\n{'problem':28} {'configurations':>14} {'Kernel Tuner':>14} {'ergotune':>12} {'of it tuner':>12}   ms per configuration")
-    for name, count, their, our, tuner in table:
-        print(f"{name:28} {count:14} {their:14.2f} {our:12.2f} {tuner:12.3f}")
+    print(f"\n{'problem':28} {'configurations':>14} {'Kernel Tuner':>14} {'ergotune':>12}   tuner time, ms per configuration")
+    for name, count, their, our in table:
+        print(f"{name:28} {count:14} {their:14.2f} {our:12.3f}")
