@@ -2,6 +2,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
@@ -298,7 +299,9 @@ py::dict tune(const Problem& problem, const py::dict& settings, const py::object
 
   py::dict out;
   py::list configurations, measurements, best, names;
+  std::set<ConfigurationIndex> listed;
   for (const auto& r : evaluator.results()) {
+    if (!listed.insert(r.index).second) continue;  // measured again to confirm the best: best[] has those means
     configurations.append(named(space.parameters(), space.configuration(r.index)));
     measurements.append(to_dict(r.measurement));
   }

@@ -56,6 +56,7 @@ class SessionRun {
   void resume(Store* store, std::int64_t session);
   void remember(ConfigurationIndex index, Measurement measurement, bool resumed);
   bool evaluations_left() const;
+  void judge_again(Strategy* strategy);
   std::string why_end_now() const;
   bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
   void submit(ConfigurationIndex index);
@@ -89,6 +90,7 @@ class SessionRun {
   std::size_t last_improvement_ = 0;  ///< usable measurements when the best was last improved by over 1 %
   std::size_t usable_ = 0;
   double best_then_ = 0;
+  std::uint64_t revision_ = 0;  ///< of the objective, when outcomes were last told
   double joules_ = 0, waiting_ = 0, evaluators_own_ = 0, confirming_ = 0;
   std::string strategy_name_, explanation_, stopped_because_;
   SessionRecorder recorder_;
@@ -204,7 +206,23 @@ void SessionRun::take(EvaluationResult result, Strategy* strategy) {
   }
   unreported_.emplace_back(recorder_.add(result.id, configuration, measurement), index);
   remember(index, std::move(measurement), false);
-  if (strategy) strategy->tell(index, known_.at(index).outcome);
+  if (objective_.revision() != revision_) {
+    judge_again(strategy);
+  } else if (strategy) {
+    strategy->tell(index, known_.at(index).outcome);
+  }
+}
+
+// A constraint relative to best(quantity) has moved: what was allowed before may no longer be, and the other way round.
+void SessionRun::judge_again(Strategy* strategy) {
+  revision_ = objective_.revision();
+  best_.reset();
+  for (const ConfigurationIndex index : order_of_arrival_) {
+    Known& known = known_.at(index);
+    known.outcome = objective_.outcome(known.measurement);
+    if (strategy) strategy->tell(index, known.outcome);
+    if (known.outcome.ok && (!best_ || objective_.better(known.measurement, known_.at(*best_).measurement))) best_ = index;
+  }
 }
 
 void SessionRun::report_durable() {
@@ -269,6 +287,7 @@ void SessionRun::search() {
   context.budget = options_.budget.evaluations;
   context.objectives = objective_.count();
   context.options = options_.strategy_options;
+  judge_again(nullptr);
   for (const ConfigurationIndex index : order_of_arrival_)
     context.known.emplace_back(index, known_.at(index).outcome);
   const std::unique_ptr<Strategy> strategy = make_strategy(options_.strategy, context);
