@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -56,15 +57,19 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
   std::filesystem::create_directories(folder);
   File sensors(folder / "sensors.csv"), readings(folder / "readings.csv"), marks(folder / "marks.csv"),
       board(folder / "board.csv"), all(folder / "runs.csv");
-  fmt::print(sensors.handle, "sensor,kind,unit_step,update_period,window,lag,gain,offset\n");
-  if (!runs.empty())
-    for (const auto& s : runs.front().trace.sensors)
-      fmt::print(sensors.handle, "{},{},{},{},{},{},{},{}\n", s.info.id, static_cast<int>(s.info.kind),
+  fmt::print(sensors.handle, "sensor,kind,unit_step,update_period,window,lag,gain,offset,repeatability\n");
+  // A naive run reads no sensor of the meter.
+  const auto traced =
+      std::find_if(runs.begin(), runs.end(), [](const Run& r) { return !r.trace.sensors.empty(); });
+  if (traced != runs.end())
+    for (const auto& s : traced->trace.sensors)
+      fmt::print(sensors.handle, "{},{},{},{},{},{},{},{},{}\n", s.info.id, static_cast<int>(s.info.kind),
                  s.info.unit_step, s.info.update_period, s.info.window, s.info.lag, s.info.gain,
-                 s.info.offset);
+                 s.info.offset, s.info.repeatability);
   fmt::print(readings.handle, "run,sensor,time_s,value\n");
   fmt::print(marks.handle, "run,host_time_s,host_late_s,device_s,launches\n");
-  fmt::print(board.handle, "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,reasons\n");
+  fmt::print(board.handle,
+             "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,power_limit_w,reasons\n");
   fmt::print(all.handle, "run,kernel,kind,started_s,queued_at_s,settled_at_s,naive_power_w,naive_time_s\n");
   for (const auto& run : runs) {
     fmt::print(all.handle, "{},{},{},{:.6f},{:.6f},{:.6f},{:.6g},{:.9g}\n", run.id, run.kernel,
@@ -85,9 +90,10 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
     for (const auto& [time, state] : run.trace.board) {
       std::string reasons;
       for (const auto& reason : state.clock_reasons) reasons += (reasons.empty() ? "" : "+") + reason;
-      fmt::print(board.handle, "{},{:.4f},{},{},{},{:.5g},{}\n", run.id, time,
+      fmt::print(board.handle, "{},{:.4f},{},{},{},{:.5g},{:.5g},{}\n", run.id, time,
                  state.core_clock_mhz.value_or(0), state.memory_clock_mhz.value_or(0),
-                 state.temperature_c.value_or(0), state.power_w.value_or(0), reasons);
+                 state.temperature_c.value_or(0), state.power_w.value_or(0), state.power_limit_w.value_or(0),
+                 reasons);
     }
   }
 }
@@ -102,6 +108,7 @@ std::vector<Run> read_traces(const std::filesystem::path& folder) {
     trace.info.update_period = number(row.at(3));
     trace.info.window = number(row.at(4));
     trace.info.lag = number(row.at(5));
+    trace.info.repeatability = number(row.at(8));
     sensors.push_back(trace);
   }
   std::vector<Run> runs;
@@ -134,6 +141,11 @@ std::vector<Run> read_traces(const std::filesystem::path& folder) {
     state.core_clock_mhz = number(row.at(2));
     state.memory_clock_mhz = number(row.at(3));
     state.temperature_c = number(row.at(4));
+    if (const double limit = number(row.at(6)); limit > 0) state.power_limit_w = limit;
+    if (row.size() > 7) {  // a last cell that is empty is not there
+      std::istringstream reasons(row[7]);
+      for (std::string reason; std::getline(reasons, reason, '+');) state.clock_reasons.push_back(reason);
+    }
     runs[at.at(std::stoi(row.at(0)))].trace.board.emplace_back(number(row.at(1)), state);
   }
   return runs;

@@ -70,7 +70,7 @@ Measured refer(const EnergyTrace& trace, const VerdictOptions& options) {
   EnergyTrace part = trace;
   part.settled_at = trace.stream.queued_at + options.reference_skip;
   EnergyOptions energy = options.energy;
-  energy.precision = 1;
+  energy.whole_budget = true;
   const EnergyResult result = estimate_energy(part, energy);
   const auto found = result.quantities.find("energy");
   if (found == result.quantities.end()) return out;

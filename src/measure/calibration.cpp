@@ -133,6 +133,37 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
   out.counter_loss = Calibrated{median(losses), median(losses) - spread, median(losses) + spread};
 }
 
+/// The same load again and again, each time after another history: what the means of a second differ by
+/// beyond what each scatters in itself.
+void find_repeatability(CalibrationRig& rig, Calibration& out, double period, Random& random) {
+  constexpr int kRuns = 10;
+  std::vector<double> means;
+  double own = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    const double before = 0.2 + 0.8 * random.uniform(), rest = 0.3 + 0.7 * random.uniform();
+    const CalibrationTrace trace = rig.drive({before, rest, 1.2, 0.15}, nullptr);
+    if (trace.busy.size() < 2) return;
+    const TimeSpan load{trace.busy.back().from + 0.35, trace.busy.back().to};
+    std::vector<double> watts;
+    for (const Reading& r : as_power(out.sensor, trace.readings, period)) {
+      // A counter's increment ends at its tick, a window at its reading.
+      const double width =
+          std::max(out.sensor.window, out.sensor.kind == SensorKind::cumulative_energy ? period : 0.0);
+      if (r.time - out.sensor.lag - width >= load.from && r.time - out.sensor.lag <= load.to)
+        watts.push_back(r.value);
+    }
+    if (watts.size() < 4) return;
+    const SeriesMean m = batch_mean(watts);
+    means.push_back(m.mean);
+    own += m.standard_error * m.standard_error / kRuns;
+  }
+  const double level = mean(means), between = variance(means);
+  auto relative = [&](double v) { return std::sqrt(std::max(0.0, v - own)) / level; };
+  // Variance of ten: chi-squared with nine degrees of freedom, 95 % interval.
+  out.repeatability =
+      Calibrated{relative(between), relative(between * 9 / 19.02), relative(between * 9 / 2.70)};
+}
+
 void find_gain(CalibrationRig& rig, Calibration& out, double period) {
   // Steady duty cycles, faster than any window, at several levels.
   std::vector<double> x, y;
@@ -244,6 +275,9 @@ Calibration calibrate(CalibrationRig& rig) {
     out.idle_power =
         mean_of(idle_power, idle_power.front().time + 1.0 + out.window.value * (fit.exponential ? 1.5 : 1.0));
   if (counter) find_counter_loss(rig, out);
+  // Half a minute does not show every state that a board can be in: what is known of its type is the least.
+  if (!fit.exponential && out.window.value < 0.3) find_repeatability(rig, out, period, random);
+  if (out.repeatability) info.repeatability = std::max(info.repeatability, out.repeatability->value);
   if (rig.has_meter()) find_gain(rig, out, period);
   out.shortest_measurement = shortest_measurement(info);
   info.calibrated = true;
@@ -264,6 +298,7 @@ nlohmann::ordered_json document_of(const Calibration& c) {
   document["read_cost"] = interval(c.read_cost);
   document["idle_power"] = interval(c.idle_power);
   document["shortest_measurement"] = c.shortest_measurement;
+  if (c.repeatability) document["repeatability"] = interval(*c.repeatability);
   if (c.counter_step) document["counter_step"] = *c.counter_step;
   if (c.counter_loss) document["counter_loss"] = interval(*c.counter_loss);
   if (c.meter)
@@ -295,6 +330,7 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
   document["driver"] = info.driver;
   auto entry = document_of(calibration);
   entry["unit_step"] = info.unit_step;
+  entry["repeatability"]["value"] = info.repeatability;
   // What the estimators use: no window for a counter that integrates all the time.
   entry["window"]["value"] = info.window;
   if (calibration.meter)

@@ -7,6 +7,7 @@
 
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/measure/energy.hpp"
+#include "measure/energy_capped.hpp"
 #include "measure/energy_series.hpp"
 
 namespace ergotune {
@@ -151,7 +152,7 @@ bool precise_enough(const EnergyResult& result, const EnergyOptions& options) {
   if (result.status != Status::ok || energy == result.quantities.end() || energy->second.n < 6) return false;
   // With few readings the scatter itself is poorly known: ask for more than the target.
   const double margin = energy->second.n < 12 ? 0.8 : 1.0;
-  return result.half_width <= margin * options.precision * energy->second.value;
+  return result.scatter_half_width <= margin * options.precision * energy->second.value;
 }
 
 EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& options) {
@@ -172,7 +173,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     power.push_back(estimate_slope(sensor, span, time, axis.pauses()));
     if (!options.combine_sensors && per_launch.back().valid) break;
   }
-  const SlopeEstimate energy = combine(per_launch), watts = combine(power);
+  SlopeEstimate energy = combine(per_launch), watts = combine(power);
   auto quantity = [](double value, double error, std::int64_t n, std::string method, std::string sensor) {
     Quantity q;
     q.value = value;
@@ -191,18 +192,45 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     result.message = "no energy: " + energy.why_not;
     return result;
   }
+  if (const auto limit = binding_power_limit(trace, span); limit && !options.whole_budget) {
+    std::optional<CappedEstimate> best;
+    for (const auto& sensor : trace.sensors) {
+      const auto one = estimate_capped(sensor, span, axis, *limit);
+      if (one && (!best || one->relative_error < best->relative_error)) best = one;
+      if (!options.combine_sensors && best) break;
+    }
+    if (best) {
+      // The swing towards the limit is no drift of what goes on.
+      energy.drift = watts.drift = 0;
+      energy.value = best->energy;
+      energy.standard_error = best->energy * best->relative_error;
+      energy.degrees = best->degrees;
+      energy.n = best->n;
+      energy.sensor = watts.sensor = best->sensor;
+      energy.method = watts.method = "power over launch rate, at the power limit";
+      watts.value = *limit;
+      watts.standard_error = energy.standard_error / best->seconds;
+      watts.degrees = best->degrees;
+      watts.n = best->n;
+      auto& time = result.quantities["time"];
+      time.value = best->seconds;
+      time.standard_error = best->seconds * best->relative_error;
+      time.method = energy.method;
+    }
+  }
   result.drift = energy.drift;
   // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
-  result.half_width = std::hypot(energy.half_width(), 0.5 * energy.drift * energy.value);
   // Kept so that 1.96 standard errors are the half-width of the 95 % interval, whatever the degrees of
   // freedom were.
   const double z = normal_quantile(0.975);
+  auto scatter = [](const SlopeEstimate& e) { return std::hypot(e.half_width(), 0.5 * e.drift * e.value); };
+  auto whole = [&](const SlopeEstimate& e) { return std::hypot(scatter(e), z * e.repeatability * e.value); };
+  result.scatter_half_width = scatter(energy);
+  result.half_width = whole(energy);
   result.quantities["energy"] =
       quantity(energy.value, result.half_width / z, energy.n, energy.method, energy.sensor);
   if (watts.valid)
-    result.quantities["power"] =
-        quantity(watts.value, std::hypot(watts.half_width(), 0.5 * watts.drift * watts.value) / z, watts.n,
-                 watts.method, watts.sensor);
+    result.quantities["power"] = quantity(watts.value, whole(watts) / z, watts.n, watts.method, watts.sensor);
   if (options.idle_power && per.launches > 0)
     result.quantities["idle_subtracted_energy"] = quantity(
         energy.value - *options.idle_power * per.seconds,
@@ -252,10 +280,10 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   if (hottest - coolest > 5)
     result.warnings.push_back(
         fmt::format("temperature rose by {:.0f} degrees while it was measured", hottest - coolest));
-  if (!options.whole_budget && result.half_width > options.precision * energy.value) {
+  if (!options.whole_budget && result.scatter_half_width > options.precision * energy.value) {
     result.status = Status::not_converged;
     result.message = fmt::format("energy is known to {:.2f} %, {:.2f} % was asked",
-                                 100 * result.half_width / energy.value, 100 * options.precision);
+                                 100 * result.scatter_half_width / energy.value, 100 * options.precision);
   }
   return result;
 }

@@ -66,6 +66,40 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
   return updates;
 }
 
+std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span,
+                                    const std::vector<TimeSpan>& pauses) {
+  const SensorInfo& info = trace.info;
+  std::vector<PowerOver> series;
+  if (info.kind == SensorKind::cumulative_energy) {
+    std::string trouble;
+    const auto ticks = counter_ticks(trace.readings, info.update_period, trouble);
+    for (std::size_t i = 1; i < ticks.size(); ++i) {
+      const double seconds = ticks[i].time - ticks[i - 1].time;
+      if (seconds > 0)
+        series.push_back({ticks[i - 1].time - info.lag, ticks[i].time - info.lag,
+                          (ticks[i].value - ticks[i - 1].value) / seconds + info.offset});
+    }
+  } else {
+    auto updates = power_updates(trace.readings, info.update_period);
+    if (info.kind == SensorKind::exponential_power) updates = undo_exponential_lag(updates, info.window);
+    const double window = info.kind == SensorKind::windowed_power ? info.window : 0;
+    const double width = window > 0 ? window : std::max(info.update_period, 1e-6);
+    for (const auto& update : updates) {
+      const double to = window > 0 ? update.time - info.lag : update.time - info.lag + width / 2;
+      series.push_back({to - width, to, update.value});
+    }
+  }
+  std::erase_if(series, [&](const PowerOver& p) {
+    return p.from < span.from - 1e-9 || p.to > span.to + 1e-9 || touches(pauses, p.from, p.to);
+  });
+  return series;
+}
+
+bool touches(const std::vector<TimeSpan>& pauses, double from, double to) {
+  return std::any_of(pauses.begin(), pauses.end(),
+                     [&](const TimeSpan& p) { return p.from < to && p.to > from; });
+}
+
 SeriesMean batch_mean(std::span<const double> values) {
   SeriesMean out;
   const std::size_t n = values.size();

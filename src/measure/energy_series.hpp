@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/power/sensor.hpp"
+#include "ergotune/measure/energy.hpp"
 
 namespace ergotune {
 
@@ -23,6 +23,23 @@ std::vector<CounterTick> counter_ticks(const std::vector<Reading>& readings, dou
 /// One reading per update of a power sensor: repeated polls of one value are one update, at the time it was
 /// first seen.
 std::vector<Reading> power_updates(const std::vector<Reading>& readings, double update_period);
+
+/// Mean power over a span of true time, as one reading of a sensor tells it.
+struct PowerOver {
+  double from = 0, to = 0;  ///< s
+  double watts = 0;
+  double middle() const { return 0.5 * (from + to); }
+};
+
+/// What a power sensor says of the span, reading by reading: each speaks of its window, shifted by the
+/// sensor's lag (Guerreiro et al. (2015), eq. 6, first where the sensor is exponential). A counter says it
+/// from tick to tick. Readings that reach out of the span or into a pause are left out; none when the
+/// readings are unusable.
+std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span,
+                                    const std::vector<TimeSpan>& pauses);
+
+/// Whether something between two times touches a pause.
+bool touches(const std::vector<TimeSpan>& pauses, double from, double to);
 
 /// A mean with a standard error that respects correlation.
 struct SeriesMean {

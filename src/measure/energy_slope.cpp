@@ -35,11 +35,6 @@ SlopeEstimate invalid(const SensorTrace& trace, std::string why) {
   return estimate;
 }
 
-bool overlaps(const std::vector<TimeSpan>& pauses, double from, double to) {
-  return std::any_of(pauses.begin(), pauses.end(),
-                     [&](const TimeSpan& p) { return p.from < to && p.to > from; });
-}
-
 /// An increment of a counter between the edges of two ticks.
 struct Increment {
   double joules, units, seconds, middle;
@@ -177,7 +172,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   for (std::size_t i = 1; i < ticks.size(); ++i) {
     const CounterTick &before = ticks[i - 1], &tick = ticks[i];
     const double from = before.time - info.lag, to = tick.time - info.lag;
-    if (from < span.from || to > span.to || overlaps(pauses, from, to)) {
+    if (from < span.from || to > span.to || touches(pauses, from, to)) {
       linked = false;
       continue;
     }
@@ -228,30 +223,19 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
 SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                           const std::vector<TimeSpan>& pauses) {
   const SensorInfo& info = trace.info;
-  const bool exponential = info.kind == SensorKind::exponential_power;
-  auto updates = power_updates(trace.readings, info.update_period);
-  double window = info.kind == SensorKind::windowed_power ? info.window : 0;
-  std::string method = window > 0 ? "window mean" : "mean power";
-  if (exponential) {
-    updates = undo_exponential_lag(updates, info.window);
-    method = "mean power, lag undone";
-  }
+  const double window = info.kind == SensorKind::windowed_power ? info.window : 0;
   // Each reading becomes the joules per unit of axis over the stretch of time that it speaks of.
   std::vector<double> ratio, times;
   TimeSpan covered{INFINITY, -INFINITY};
-  const double width = window > 0 ? window : std::max(info.update_period, 1e-6);
   double watts = 0;
-  for (const auto& update : updates) {
-    const double to = window > 0 ? update.time - info.lag : update.time - info.lag + width / 2;
-    const double from = to - width;
-    if (from < span.from - 1e-9 || to > span.to + 1e-9 || overlaps(pauses, from, to)) continue;
-    const double units = axis(to) - axis(from);
+  for (const PowerOver& reading : power_series(trace, span, pauses)) {
+    const double units = axis(reading.to) - axis(reading.from);
     if (!(units > 0)) continue;
-    ratio.push_back(update.value * width / units);
-    watts += update.value;
-    times.push_back(0.5 * (from + to));
-    covered.from = std::min(covered.from, from);
-    covered.to = std::max(covered.to, to);
+    ratio.push_back(reading.watts * (reading.to - reading.from) / units);
+    watts += reading.watts;
+    times.push_back(reading.middle());
+    covered.from = std::min(covered.from, reading.from);
+    covered.to = std::max(covered.to, reading.to);
   }
   const std::size_t n = ratio.size();
   if (n < 3)
@@ -260,7 +244,9 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   if (!(watts > 0)) return invalid(trace, "it reads no power");
   SlopeEstimate estimate;
   estimate.sensor = info.id;
-  estimate.method = method;
+  estimate.method = info.kind == SensorKind::exponential_power ? "mean power, lag undone"
+                    : window > 0                               ? "window mean"
+                                                               : "mean power";
   estimate.n = static_cast<std::int64_t>(n);
   estimate.covered = covered;
   // The ratio of the means, not the mean of the ratios: launches and readings each average out on their own.
@@ -311,6 +297,7 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
   SlopeEstimate estimate = trace.info.kind == SensorKind::cumulative_energy
                                ? counter_slope(trace, span, axis, pauses)
                                : power_slope(trace, span, axis, pauses);
+  estimate.repeatability = trace.info.repeatability;
   if (!trace.failure.empty()) {
     if (!estimate.valid)
       estimate.why_not += "; " + trace.failure;
@@ -358,6 +345,7 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates) {
     out.sensor += (out.sensor.empty() ? "" : ",") + e->sensor;
     out.warnings.insert(out.warnings.end(), e->warnings.begin(), e->warnings.end());
     if (std::abs(e->drift) > std::abs(out.drift)) out.drift = e->drift;
+    out.repeatability = std::max(out.repeatability, e->repeatability);
   }
   out.value = value;
   const double difference = high - low;

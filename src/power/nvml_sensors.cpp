@@ -43,6 +43,8 @@ SensorInfo known_semantics(const Library& library, const Board& board, Role role
   info.pci_address = board.pci_address;
   info.driver = library.driver_version();
   const bool sleeps = board.architecture == nvml::kHopper || board.name.find("A100") != std::string::npos;
+  // Measured on an H100, docs/measurements; of other generations nothing is known before a calibration.
+  if (board.architecture == nvml::kHopper) info.repeatability = 0.009;
   const bool quick = board.architecture == nvml::kPascal || board.architecture == nvml::kVolta;
   switch (role) {
     case Role::energy:

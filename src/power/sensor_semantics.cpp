@@ -60,6 +60,7 @@ bool apply_stored_calibration(SensorInfo& info) {
   number("lag", info.lag);
   number("read_cost", info.read_cost);
   number("unit_step", info.unit_step);
+  number("repeatability", info.repeatability);
   if (const auto meter = stored.find("meter"); meter != stored.end() && meter->is_object()) {
     info.gain = meter->value("gain", 1.0);
     info.offset = meter->value("offset", 0.0);

@@ -23,6 +23,9 @@ struct Calibrated {
 struct Calibration {
   SensorInfo sensor;                                             ///< with the semantics that were found
   Calibrated update_period, window, lag, read_cost, idle_power;  ///< s, s, s, s, W
+  /// Relative standard deviation between measurements of one load (SensorInfo::repeatability); where the sensor is
+  /// quick enough to tell.
+  std::optional<Calibrated> repeatability;
   /// Counters: the smallest step seen, J; energy missed at the start of a load, J.
   std::optional<double> counter_step;
   std::optional<Calibrated> counter_loss;
@@ -59,7 +62,7 @@ class CalibrationRig {
   virtual std::string meter_id() const { return {}; }
 };
 
-/// The whole calibration; takes 20 to 40 s of the rig's time. Throws Error when the sensor does not answer or
+/// The whole calibration; takes 40 to 60 s of the rig's time. Throws Error when the sensor does not answer or
 /// does not follow the load.
 Calibration calibrate(CalibrationRig& rig);
 

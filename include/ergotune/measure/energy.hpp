@@ -71,6 +71,7 @@ struct SlopeEstimate {
   std::int64_t n = 0;  ///< increments or independent readings used
   TimeSpan covered;    ///< true power over this span is what the readings speak of
   double drift = 0;    ///< relative change over the span where it is significant, else 0
+  double repeatability = 0;  ///< of the board, SensorInfo::repeatability; not in standard_error
   std::string method;
   std::string sensor;
   std::vector<std::string> warnings;
@@ -101,11 +102,13 @@ std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, 
 SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
 
 struct EnergyOptions {
-  double precision = 0.01;  ///< wanted half-width of the 95 % interval over the value
+  /// Wanted half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.
+  double precision = 0.01;
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if
   /// longer.
   double budget = 0;
-  /// Use the whole budget whatever the precision, and call it ok: a reference.
+  /// Use the whole budget whatever the precision, and call it ok: a reference. No model of a power-capped board
+  /// shortens it: plain means only.
   bool whole_budget = false;
   double settle_at_least = 0.15;  ///< s
   double settle_at_most = 0.5;    ///< share of the budget
@@ -136,7 +139,10 @@ struct EnergyResult {
   std::vector<std::string> warnings;
   TimeSpan measured;
   bool settled = false;
-  double half_width = 0;  ///< J per launch, 95 %
+  /// J per launch, 95 %: what the reported interval is, the board's repeatability included.
+  double half_width = 0;
+  /// The part of it that measuring longer makes smaller; what a precision is asked of.
+  double scatter_half_width = 0;
   double drift = 0;
 };
 

@@ -36,6 +36,10 @@ struct SensorInfo {
   double window = 0;         ///< s
   double lag = 0;            ///< s
   double read_cost = 0;      ///< s of host time per read
+  /// How far two measurements of the same load on this board differ though each is steady in itself: relative
+  /// standard deviation of one. Boards have states that last (temperature, the clock and voltage that adaptive
+  /// clocking finds), and no single measurement can see them.
+  double repeatability = 0;
   double gain = 1, offset = 0;  ///< true = gain * reading + offset, from calibration with an external meter
   bool calibrated = false;
 };

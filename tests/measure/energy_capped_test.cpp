@@ -1,0 +1,108 @@
+// A board that hunts for its power limit: short windows must tell what it settles at.
+#include "measure/energy_capped.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "energy_bench.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kLimit = 700, kElasticity = 2.8;
+constexpr double kSettledRate = 2e5;  // launches per second
+constexpr double kTruth = kLimit / kSettledRate;
+
+/// Launch rate and power of a controller that swings around its limit with a period of about a second. Power
+/// follows the rate; the counter ticks every 100 ms, with noise on what it shows.
+EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::uint64_t seed,
+                 double level = 1) {
+  Random random(seed);
+  EnergyTrace trace;
+  trace.sensors.push_back({sensor_info("nvml:0/energy", SensorKind::cumulative_energy, 0.1, 0), {}, {}});
+  double joules = 1e4, shown = joules, launches = 0, next_tick = 0.03 + 0.07 * random.uniform();
+  constexpr double kStep = 1e-3;
+  for (int i = 0; i * kStep <= seconds; ++i) {
+    const double t = i * kStep;
+    const double rate = kSettledRate * (1 + swing * std::sin(2 * M_PI * (t + phase)));
+    if (i % 5 == 0)
+      trace.stream.marks.push_back({t, 0, t, static_cast<std::uint64_t>(std::llround(launches))});
+    if (t >= next_tick) {
+      shown = joules + noise * 0.1 * kLimit * random.normal();
+      next_tick += 0.1;
+    }
+    trace.sensors.front().readings.push_back({t, shown});
+    launches += rate * kStep;
+    joules += level * kLimit * std::pow(rate / kSettledRate, kElasticity) * kStep;
+  }
+  BoardState state;
+  state.power_limit_w = kLimit;
+  state.clock_reasons = {"power_cap"};
+  for (double t = 0; t <= seconds; t += 0.1) trace.board.emplace_back(t, state);
+  return trace;
+}
+
+TEST(PowerCap, TheSettledEnergyIsFoundFromAnyPartOfTheSwing) {
+  double worst = 0, worst_mean = 0;
+  int covered = 0, runs = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto trace = hunt(0.9, i / 200.0, 0.04, 0.015, static_cast<std::uint64_t>(i + 1));
+    EnergyOptions options;
+    options.combine_sensors = false;
+    const EnergyResult found = estimate_energy(trace, options);
+    ASSERT_TRUE(found.quantities.contains("energy")) << i << " " << found.message;
+    const auto& energy = found.quantities.at("energy");
+    if (energy.method.find("power limit") == std::string::npos) continue;
+    ++runs;
+    worst = std::max(worst, std::abs(energy.value / kTruth - 1));
+    covered += std::abs(energy.value - kTruth) <= found.half_width;
+    options.whole_budget = true;  // a reference is a plain mean
+    worst_mean = std::max(
+        worst_mean, std::abs(estimate_energy(trace, options).quantities.at("energy").value / kTruth - 1));
+    EXPECT_NEAR(found.quantities.at("power").value, kLimit, 1e-9);
+    EXPECT_NEAR(found.quantities.at("time").value * kLimit, energy.value, 1e-12);
+  }
+  EXPECT_GE(runs, 180);  // in the others the mean power was too far from the limit to tell
+  EXPECT_LT(worst, 0.02);
+  EXPECT_GT(worst_mean, 2 * worst);
+  EXPECT_GE(covered, runs * 9 / 10);
+}
+
+TEST(PowerCap, WhatDrawsLessThanTheLimitIsNotCapped) {
+  const auto trace = hunt(0.9, 0, 0, 0.01, 3, 0.85);
+  EXPECT_FALSE(estimate_capped(trace.sensors.front(), {0, 0.9}, LaunchAxis(trace.stream), kLimit));
+  const auto found = estimate_energy(trace, {});
+  EXPECT_THAT(found.quantities.at("energy").method, HasSubstr("counter regression"));
+  EXPECT_NEAR(found.quantities.at("energy").value, 0.85 * kTruth, 0.02 * kTruth);
+}
+
+TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
+  auto trace = hunt(0.9, 0, 0.04, 0, 1);
+  EXPECT_EQ(binding_power_limit(trace, {0, 1}), kLimit);
+  trace.board.back().second.clock_reasons.clear();  // gone at the end: it was the kernel before
+  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
+  trace.board.back().second.clock_reasons = {"power_cap"};
+  for (std::size_t i = 0; i + 3 < trace.board.size(); ++i) trace.board[i].second.clock_reasons.clear();
+  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
+  for (auto& [when, state] : trace.board) state.clock_reasons = {"power_cap"}, state.power_limit_w.reset();
+  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
+}
+
+TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
+  auto trace = hunt(1.0, 0, 0, 0.001, 5);
+  for (auto& [when, state] : trace.board) state.clock_reasons.clear();
+  const auto plain = estimate_energy(trace, {});
+  trace.sensors.front().info.repeatability = 0.009;
+  const auto whole = estimate_energy(trace, {});
+  EXPECT_EQ(whole.status, Status::ok) << whole.message;
+  EXPECT_EQ(plain.scatter_half_width, whole.scatter_half_width);
+  EXPECT_NEAR(whole.half_width, std::hypot(plain.half_width, 1.96 * 0.009 * kTruth), 1e-4 * kTruth);
+  EXPECT_NEAR(1.96 * whole.quantities.at("energy").standard_error, whole.half_width, 1e-4 * kTruth);
+}
+
+}  // namespace
+}  // namespace ergotune
