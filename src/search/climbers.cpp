@@ -14,9 +14,7 @@ namespace {
 /// Climbs, and starts again at random.
 class HillClimbing : public LocalSearch {
  public:
-  explicit HillClimbing(const StrategyContext& c)
-      : LocalSearch("hill_climbing", c, takes_first_improvement(c) ? Improvement::first : Improvement::best,
-                    neighbourhood_option(c)) {}
+  explicit HillClimbing(const StrategyContext& c) : LocalSearch("hill_climbing", c) {}
 
  protected:
   std::optional<ConfigurationIndex> next_start(ConfigurationIndex) override { return std::nullopt; }
@@ -25,10 +23,7 @@ class HillClimbing : public LocalSearch {
 /// Looks at a spread sample first and climbs from its best members, one after the other.
 class MultiStart : public LocalSearch {
  public:
-  explicit MultiStart(const StrategyContext& c)
-      : LocalSearch("multi_start_local_search", c,
-                    takes_first_improvement(c) ? Improvement::first : Improvement::best,
-                    neighbourhood_option(c)) {}
+  explicit MultiStart(const StrategyContext& c) : LocalSearch("multi_start_local_search", c) {}
 
  protected:
   void advance(std::size_t wanted) override {
@@ -55,70 +50,63 @@ class MultiStart : public LocalSearch {
   bool sampled_ = false;
 };
 
-/// Perturbs the best optimum found and climbs again (Lourenco, Martin and Stuetzle, 2003); starts afresh
-/// after a while without improvement.
-class IteratedLocalSearch : public LocalSearch {
- public:
-  explicit IteratedLocalSearch(const StrategyContext& c)
-      : LocalSearch("iterated_local_search", c,
-                    takes_first_improvement(c) ? Improvement::first : Improvement::best,
-                    neighbourhood_option(c)) {}
-
+/// Goes on from the best optimum found, perturbed; forgets it after a while without improvement.
+class FromBestOptimum : public LocalSearch {
  protected:
-  std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) override {
-    if (!has_home_ || value(optimum) < value(home_)) {
+  using LocalSearch::LocalSearch;
+  /// Parameters to change at random after so many climbs from this optimum without improvement; nullopt:
+  /// enough, start afresh.
+  virtual std::optional<std::int64_t> strength(std::int64_t failures) = 0;
+
+  std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) final {
+    if (!home_ || value(optimum) < value(*home_)) {
       home_ = optimum;
-      has_home_ = true;
       failures_ = 0;
-    } else if (++failures_ > integer("patience")) {
-      has_home_ = false;
-      failures_ = 0;
+    } else {
+      ++failures_;
+    }
+    const auto changed = strength(failures_);
+    if (!changed) {
+      home_.reset();
       return std::nullopt;
     }
-    return moves().perturbed(home_, static_cast<std::size_t>(integer("strength")), random());
+    return moves().perturbed(*home_, static_cast<std::size_t>(*changed), random());
   }
 
  private:
-  ConfigurationIndex home_ = 0;
-  bool has_home_ = false;
+  std::optional<ConfigurationIndex> home_;
   std::int64_t failures_ = 0;
 };
 
-/// Shakes the best optimum harder each time it fails to improve, and starts over gently when it does
-/// (Mladenovic and Hansen, 1997).
-class VariableNeighbourhood : public LocalSearch {
+/// Perturbs by the same strength each time (Lourenco, Martin and Stuetzle, 2003).
+class IteratedLocalSearch : public FromBestOptimum {
  public:
-  explicit VariableNeighbourhood(const StrategyContext& c)
-      : LocalSearch("variable_neighbourhood", c,
-                    takes_first_improvement(c) ? Improvement::first : Improvement::best,
-                    neighbourhood_option(c)) {}
+  explicit IteratedLocalSearch(const StrategyContext& c) : FromBestOptimum("iterated_local_search", c) {}
 
  protected:
-  std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) override {
-    if (!has_home_ || value(optimum) < value(home_)) {
-      home_ = optimum;
-      has_home_ = true;
-      shake_ = 1;
-    } else if (++shake_ > integer("largest_shake")) {
-      has_home_ = false;
-      shake_ = 1;
-      return std::nullopt;
-    }
-    return moves().perturbed(home_, static_cast<std::size_t>(shake_), random());
+  std::optional<std::int64_t> strength(std::int64_t failures) override {
+    if (failures > integer("patience")) return std::nullopt;
+    return integer("strength");
   }
+};
 
- private:
-  ConfigurationIndex home_ = 0;
-  bool has_home_ = false;
-  std::int64_t shake_ = 1;
+/// Shakes harder each time it fails to improve, and starts over gently when it does (Mladenovic and Hansen,
+/// 1997).
+class VariableNeighbourhood : public FromBestOptimum {
+ public:
+  explicit VariableNeighbourhood(const StrategyContext& c) : FromBestOptimum("variable_neighbourhood", c) {}
+
+ protected:
+  std::optional<std::int64_t> strength(std::int64_t failures) override {
+    if (failures + 1 > integer("largest_shake")) return std::nullopt;
+    return failures + 1;
+  }
 };
 
 /// Metropolis' rule between local optima (Wales and Doye, 1997).
 class BasinHopping : public LocalSearch {
  public:
-  explicit BasinHopping(const StrategyContext& c)
-      : LocalSearch("basin_hopping", c, takes_first_improvement(c) ? Improvement::first : Improvement::best,
-                    neighbourhood_option(c)) {}
+  explicit BasinHopping(const StrategyContext& c) : LocalSearch("basin_hopping", c) {}
 
  protected:
   std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) override {

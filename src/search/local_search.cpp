@@ -9,11 +9,10 @@
 
 namespace ergotune::search {
 
-LocalSearch::LocalSearch(std::string name, const StrategyContext& context, Improvement improvement,
-                         Neighbourhood neighbourhood)
+LocalSearch::LocalSearch(std::string name, const StrategyContext& context)
     : StrategyBase(std::move(name), context),
-      improvement_(improvement),
-      neighbourhood_(neighbourhood),
+      takes_first_(takes_first_improvement(context)),
+      neighbourhood_(neighbourhood_option(context)),
       moves_(space()) {}
 
 void LocalSearch::start_at(std::optional<ConfigurationIndex> start) {
@@ -48,11 +47,11 @@ void LocalSearch::advance(std::size_t) {
     const auto better =
         std::min_element(list_.begin(), list_.end(), [&](auto a, auto b) { return value(a) < value(b); });
     const bool improves = better != list_.end() && value(*better) < value(*current_);
-    if (improves && improvement_ == Improvement::first) {
+    if (improves && takes_first_) {
       current_ = *better;
       continue;
     }
-    if (improvement_ == Improvement::first) random().shuffle(std::span<ConfigurationIndex>(list_));
+    if (takes_first_) random().shuffle(std::span<ConfigurationIndex>(list_));
     for (const ConfigurationIndex index : list_) propose(index);
     if (queued() > 0) return;
     if (improves)
@@ -63,7 +62,7 @@ void LocalSearch::advance(std::size_t) {
 }
 
 void LocalSearch::learn(ConfigurationIndex index, double value_now, const Outcome&) {
-  if (improvement_ != Improvement::first || !current_ || pending_start_) return;
+  if (!takes_first_ || !current_ || pending_start_) return;
   if (value_now < value(*current_)) {
     current_ = index;
     clear_queue();

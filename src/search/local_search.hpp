@@ -14,9 +14,8 @@ namespace ergotune::search {
 /// start.
 class LocalSearch : public StrategyBase {
  protected:
-  enum class Improvement { first, best };
-  LocalSearch(std::string name, const StrategyContext& context, Improvement improvement,
-              Neighbourhood neighbourhood = Neighbourhood::hamming);
+  /// Options "improvement" and "neighbourhood" say how it climbs.
+  LocalSearch(std::string name, const StrategyContext& context);
 
   /// The next start after a local optimum was reached; nullopt for a random fresh configuration. The start
   /// may be known: then climbing goes on from its recorded value.
@@ -31,7 +30,7 @@ class LocalSearch : public StrategyBase {
  private:
   void start_at(std::optional<ConfigurationIndex> start);
 
-  Improvement improvement_;
+  bool takes_first_;
   Neighbourhood neighbourhood_;
   Moves moves_;
   std::optional<ConfigurationIndex> current_;

@@ -26,17 +26,7 @@ class Nsga2 : public Population {
     std::vector<Member> children;
     while (children.size() < population()) {
       const Member &a = members()[pick(ranked)], &b = members()[pick(ranked)];
-      std::vector<std::uint32_t> child;
-      for (std::size_t p = 0; p < moves().dimensions(); ++p)
-        child.push_back(static_cast<std::uint32_t>(random().chance(0.5) ? a.point[p] : b.point[p]));
-      ConfigurationIndex index = moves().towards(a.index, std::span<const std::uint32_t>(child), random());
-      for (int attempt = 0; attempt < 4; ++attempt) {
-        if (attempt > 0 || random().chance(real("mutation")))
-          index = random().chance(0.5) ? moves().random_adjacent(index, random())
-                                       : moves().random_neighbour(index, random());
-        if (!memory().known(index)) break;
-      }
-      children.push_back(member_of(index));
+      children.push_back(child_of(a, b));
     }
     return children;
   }

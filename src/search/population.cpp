@@ -64,4 +64,18 @@ void Population::advance(std::size_t) {
   }
 }
 
+Member Population::child_of(const Member& a, const Member& b) {
+  std::vector<std::uint32_t> child;
+  for (std::size_t p = 0; p < moves_.dimensions(); ++p)
+    child.push_back(static_cast<std::uint32_t>(random().chance(0.5) ? a.point[p] : b.point[p]));
+  ConfigurationIndex index = moves_.towards(a.index, std::span<const std::uint32_t>(child), random());
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    if (attempt > 0 || random().chance(real("mutation")))
+      index = random().chance(0.5) ? moves_.random_adjacent(index, random())
+                                   : moves_.random_neighbour(index, random());
+    if (!memory().known(index)) break;
+  }
+  return member_of(index);
+}
+
 }  // namespace ergotune::search

@@ -34,6 +34,9 @@ class Population : public StrategyBase {
   /// kept.
   Member member_at(std::vector<double> point, ConfigurationIndex from);
   Member member_of(ConfigurationIndex index);
+  /// A child of two members: uniform crossover, then mutation of single parameters (option "mutation"). One
+  /// that is known already is worth nothing: it mutates a few times more until it is new.
+  Member child_of(const Member& a, const Member& b);
   Moves& moves() { return moves_; }
   std::size_t population() const;
 
