@@ -66,4 +66,26 @@ Centrality proportion_of_centrality(const SearchSpace& space, std::span<const do
   return result;
 }
 
+std::vector<NamedCentrality> centralities(const Recording& recording, const Tradeoff& tradeoff,
+                                          Neighbourhood neighbourhood) {
+  std::vector<Configuration> configurations;
+  configurations.reserve(tradeoff.points.size());
+  for (const TradeoffPoint& point : tradeoff.points)
+    configurations.push_back(recording.configuration(point.row));
+  const SearchSpace space = SearchSpace::from_configurations(recording.parameters, configurations);
+  std::vector<double> time(space.size(), std::nan("")), energy = time;
+  for (const TradeoffPoint& point : tradeoff.points) {
+    if (const auto index = space.index_of(recording.position(point.row))) {
+      time[*index] = point.time;
+      energy[*index] = point.energy;
+    }
+  }
+  const auto steps = default_centrality_steps();
+  std::vector<NamedCentrality> out;
+  out.push_back({"time", proportion_of_centrality(space, time, steps, neighbourhood)});
+  if (tradeoff.has_energy)
+    out.push_back({"energy", proportion_of_centrality(space, energy, steps, neighbourhood)});
+  return out;
+}
+
 }  // namespace ergotune

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -14,7 +13,6 @@
 #include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/analysis/tradeoff.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/evaluate/replay.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -27,35 +25,12 @@ struct AnalyseArguments {
   bool json = false;
 };
 
-struct NamedCentrality {
-  std::string name;
-  Centrality centrality;
-};
-
 Neighbourhood neighbourhood_of(const std::string& name) {
   if (name == "hamming") return Neighbourhood::hamming;
   if (name == "adjacent") return Neighbourhood::adjacent;
   if (name == "strictly_adjacent") return Neighbourhood::strictly_adjacent;
   throw UserError(fmt::format("--neighbourhood \"{}\"{}", name,
                               suggestion(name, {"hamming", "adjacent", "strictly_adjacent"})));
-}
-
-std::vector<NamedCentrality> centralities(const Recording& recording, const Tradeoff& tradeoff,
-                                          Neighbourhood kind) {
-  const SearchSpace space = space_of(recording);
-  std::vector<std::vector<double>> fitness(2, std::vector<double>(space.size(), std::nan("")));
-  for (const TradeoffPoint& point : tradeoff.points) {
-    if (const auto index = space.index_of(recording.position(point.row))) {
-      fitness[0][*index] = point.time;
-      fitness[1][*index] = point.energy;
-    }
-  }
-  std::vector<NamedCentrality> out;
-  const auto steps = default_centrality_steps();
-  out.push_back({"time", proportion_of_centrality(space, fitness[0], steps, kind)});
-  if (tradeoff.has_energy)
-    out.push_back({"energy", proportion_of_centrality(space, fitness[1], steps, kind)});
-  return out;
 }
 
 Json document_of(const Recording& recording, const Tradeoff& tradeoff,

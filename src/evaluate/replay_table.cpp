@@ -35,7 +35,13 @@ ReplayTable::ReplayTable(Recording recording)
 }
 
 SearchSpace space_of(const Recording& recording) {
-  if (recording.restrictions_known) return SearchSpace::build(recording.parameters, recording.restrictions);
+  if (recording.restrictions_known) {
+    try {
+      return SearchSpace::build(recording.parameters, recording.restrictions);
+    } catch (const UserError&) {
+      // They name what only the device knows (device.max_threads_per_block).
+    }
+  }
   return SearchSpace::from_configurations(recording.parameters, configurations(recording));
 }
 

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "ergotune/analysis/tradeoff.hpp"
 #include "ergotune/space/search_space.hpp"
 
 namespace ergotune {
@@ -33,6 +35,16 @@ Centrality proportion_of_centrality(const SearchSpace& space, std::span<const do
                                     std::span<const double> steps,
                                     Neighbourhood neighbourhood = Neighbourhood::hamming,
                                     double damping = 0.85);
+
+struct NamedCentrality {
+  std::string name;  ///< "time" or "energy"
+  Centrality centrality;
+};
+
+/// Of time, and of energy where it was recorded, over the recorded configurations: what was not recorded is no
+/// node of the graph, whatever the restrictions would allow, so that neither they nor the device are needed.
+std::vector<NamedCentrality> centralities(const Recording& recording, const Tradeoff& tradeoff,
+                                          Neighbourhood neighbourhood = Neighbourhood::hamming);
 
 /// 1, 1.01 ... 1.1, 1.15 ... 1.5, 1.75, 2.
 std::vector<double> default_centrality_steps();

@@ -45,7 +45,7 @@ std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recordin
 std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space);
 
 /// The problem a recording was made of, as far as it tells: parameters, restrictions, metrics, objective. Its space
-/// holds the recorded configurations where the restrictions are not known.
+/// holds the recorded configurations where the restrictions are not known, or name what only the device knows.
 Problem problem_of(const Recording& recording);
 SearchSpace space_of(const Recording& recording);
 
