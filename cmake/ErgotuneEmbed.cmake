@@ -11,6 +11,7 @@ function(ergotune_embed target)
       COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DINPUT=${file} -DOUTPUT=${output}
               -P ${PROJECT_SOURCE_DIR}/cmake/embed_file.cmake
       DEPENDS ${file} ${PROJECT_SOURCE_DIR}/cmake/embed_file.cmake VERBATIM)
+    set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # those are C++
     target_sources(${target} PRIVATE ${output})
   endforeach()
 endfunction()

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -206,19 +207,19 @@ void analyse(const AnalyseArguments& arguments) {
 
 }  // namespace
 
-void add_analyse_command(CLI::App& app) {
+void add_analyse_command(Verb app) {
   auto arguments = std::make_shared<AnalyseArguments>();
-  auto* verb = app.add_subcommand(
-      "analyse", "Pareto front, hull, correlations and tuning difficulty of what was recorded");
-  verb->add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV")
-      ->required();
-  verb->add_option("--session", arguments->session, "Session of a database (the latest)");
-  verb->add_option("--neighbourhood", arguments->neighbourhood,
-                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
-  verb->add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
-  add_json_option(*verb, arguments->json);
-  verb->footer("Example: ergotune analyse ergotune.db --figure tradeoff.svg");
-  verb->callback([arguments] { analyse(*arguments); });
+  Verb verb =
+      app.add_verb("analyse", "Pareto front, hull, correlations and tuning difficulty of what was recorded");
+  verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV")
+      .required();
+  verb.add_option("--session", arguments->session, "Session of a database (the latest)");
+  verb.add_option("--neighbourhood", arguments->neighbourhood,
+                  "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
+  verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
+  add_json_option(verb, arguments->json);
+  verb.footer("Example: ergotune analyse ergotune.db --figure tradeoff.svg");
+  verb.callback([arguments] { analyse(*arguments); });
 }
 
 }  // namespace ergotune::cli

@@ -1,6 +1,8 @@
 // ergotune calibrate: what a sensor's readings mean on the board at hand.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/device/device.hpp"
@@ -76,22 +78,22 @@ void run(const CalibrateArguments& arguments) {
 
 }  // namespace
 
-void add_calibrate_command(CLI::App& app) {
+void add_calibrate_command(Verb app) {
   auto arguments = std::make_shared<CalibrateArguments>();
-  auto* verb = app.add_subcommand("calibrate", "Find out what a sensor's readings mean on this board");
-  verb->add_option("--sensor", arguments->sensor, "The sensor (\"ergotune devices\" lists them)")->required();
-  verb->add_option("--device", arguments->device,
-                   "The device whose load it sees (default: by UUID or PCI address)");
-  verb->add_option("--meter", arguments->meter,
-                   "A better meter to take gain and offset from, e.g. powersensor3:/dev/ttyACM0");
-  verb->add_flag("--dry-run", arguments->dry, "Print, but do not keep");
-  add_json_option(*verb, arguments->json);
-  verb->footer(
+  Verb verb = app.add_verb("calibrate", "Find out what a sensor's readings mean on this board");
+  verb.add_option("--sensor", arguments->sensor, "The sensor (\"ergotune devices\" lists them)").required();
+  verb.add_option("--device", arguments->device,
+                  "The device whose load it sees (default: by UUID or PCI address)");
+  verb.add_option("--meter", arguments->meter,
+                  "A better meter to take gain and offset from, e.g. powersensor3:/dev/ttyACM0");
+  verb.add_flag("--dry-run", arguments->dry, "Print, but do not keep");
+  add_json_option(verb, arguments->json);
+  verb.footer(
       "Drives square waves and random loads on the device and fits update period, averaging window and lag. "
       "The result\n"
       "is kept for this board and driver, and used whenever the sensor is opened.\n"
       "Example: ergotune calibrate --sensor nvml:0/energy");
-  verb->callback([arguments] { run(*arguments); });
+  verb.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ergotune::cli

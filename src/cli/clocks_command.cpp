@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "ergotune/base/clock.hpp"
@@ -163,13 +164,12 @@ void run_restore(bool json) {
 
 }  // namespace
 
-void add_clocks_command(CLI::App& app) {
+void add_clocks_command(Verb app) {
   enable_guardian_verb("guardian");
 
-  auto* clocks =
-      app.add_subcommand("clocks", "Show clocks and power limits that can be set, or put them back");
-  clocks->require_subcommand(1);
-  clocks->footer(
+  Verb clocks = app.add_verb("clocks", "Show clocks and power limits that can be set, or put them back");
+  clocks.require_verb();
+  clocks.footer(
       "Examples:\n  ergotune clocks status --json\n  ergotune clocks restore\n\nA tuning session puts "
       "everything back by "
       "itself, also when it is killed; `restore` is for what is left when its guardian was killed too, or "
@@ -181,22 +181,22 @@ void add_clocks_command(CLI::App& app) {
     std::string control;
   };
   auto options = std::make_shared<Options>();
-  auto* status =
-      clocks->add_subcommand("status", "Supported and present clocks and limits, journals, permission");
-  add_json_option(*status, options->json);
-  status->add_option("--control", options->control,
-                     "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
-  status->callback([options] { run_status(options->control, options->json); });
+  Verb status = clocks.add_verb("status", "Supported and present clocks and limits, journals, permission");
+  add_json_option(status, options->json);
+  status.add_option("--control", options->control,
+                    "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
+  status.callback([options] { run_status(options->control, options->json); });
 
-  auto* restore =
-      clocks->add_subcommand("restore", "Put back what a session that died has left, from its journal");
-  add_json_option(*restore, options->json);
-  restore->callback([options] { run_restore(options->json); });
+  Verb restore = clocks.add_verb("restore", "Put back what a session that died has left, from its journal");
+  add_json_option(restore, options->json);
+  restore.callback([options] { run_restore(options->json); });
 
   // Started by ControlSession, never by hand: hidden from the help.
-  auto* guardian = app.add_subcommand("guardian", "")->group("")->prefix_command();
-  guardian->callback([guardian] {
-    if (const int code = run_guardian(guardian->remaining()); code != 0) throw CLI::RuntimeError(code);
+  Verb guardian = app.add_verb("guardian", "");
+  guardian.hide();
+  guardian.keep_rest();
+  guardian.callback([guardian] {
+    if (const int code = run_guardian(guardian.rest()); code != 0) throw Exit{code};
   });
 }
 

@@ -1,33 +1,33 @@
 // What the verbs of the command share.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/verb.hpp"
 
 namespace ergotune::cli {
 
-/// Each verb lives in <verb>_command.cpp and adds itself to the command here. Its callback may throw UserError (exit
-/// code 2) or Error (exit code 1); main turns them into one clear message on standard error.
-void add_devices_command(CLI::App& app);
-void add_calibrate_command(CLI::App& app);
-void add_clocks_command(CLI::App& app);
-void add_space_command(CLI::App& app);
-void add_tune_command(CLI::App& app);
-void add_measure_command(CLI::App& app);
-void add_score_command(CLI::App& app);
-void add_show_command(CLI::App& app);
-void add_report_command(CLI::App& app);
-void add_analyse_command(CLI::App& app);
-void add_model_command(CLI::App& app);
-void add_import_command(CLI::App& app);
-void add_export_command(CLI::App& app);
-void add_worker_command(CLI::App& app);
+/// Each verb lives in <verb>_command.cpp and adds itself to the command here. Its callback may throw
+/// UserError (exit code 2) or Error (exit code 1); main turns them into one clear message on standard error.
+void add_devices_command(Verb app);
+void add_calibrate_command(Verb app);
+void add_clocks_command(Verb app);
+void add_space_command(Verb app);
+void add_tune_command(Verb app);
+void add_measure_command(Verb app);
+void add_score_command(Verb app);
+void add_show_command(Verb app);
+void add_report_command(Verb app);
+void add_analyse_command(Verb app);
+void add_model_command(Verb app);
+void add_import_command(Verb app);
+void add_export_command(Verb app);
+void add_worker_command(Verb app);
 
 /// The one JSON document of a verb called with --json, on standard output.
 void print_json(const nlohmann::ordered_json& document);
 
 /// Adds --json to a verb.
-CLI::Option* add_json_option(CLI::App& verb, bool& json);
+Option add_json_option(Verb verb, bool& json);
 
 }  // namespace ergotune::cli

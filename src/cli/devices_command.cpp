@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "ergotune/device/device.hpp"
@@ -84,17 +85,17 @@ void print_details(const DeviceLine& line) {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app) {
+void add_devices_command(Verb app) {
   struct Options {
     bool json = false, details = false;
   };
   auto options = std::make_shared<Options>();
-  auto* verb = app.add_subcommand("devices", "List what can run kernels here, with its sensors and controls");
-  add_json_option(*verb, options->json);
-  verb->add_flag("--details", options->details,
-                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb->footer("Example:\n  ergotune devices --details");
-  verb->callback([options] {
+  Verb verb = app.add_verb("devices", "List what can run kernels here, with its sensors and controls");
+  add_json_option(verb, options->json);
+  verb.add_flag("--details", options->details,
+                "Also print each device's properties (as restrictions see them) and what is missing");
+  verb.footer("Example:\n  ergotune devices --details");
+  verb.callback([options] {
     std::vector<std::string> notes;
     std::vector<DeviceLine> lines;
     for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/results.hpp"
@@ -74,27 +75,26 @@ void export_results(const ExportOptions& options) {
 
 }  // namespace
 
-void add_export_command(CLI::App& app) {
+void add_export_command(Verb app) {
   auto options = std::make_shared<ExportOptions>();
-  auto* verb = app.add_subcommand("export", "Write stored results in the formats of other tools");
-  verb->add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
-      ->capture_default_str();
-  verb->add_option(
+  Verb verb = app.add_verb("export", "Write stored results in the formats of other tools");
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
+      .show_default();
+  verb.add_option(
           "--format", options->format,
           "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (best per device, for applications), header "
           "(the same as #defines of C)")
-      ->required()
-      ->check(CLI::IsMember(kFormats));
-  verb->add_option("-o,--output", options->output, "File to write (default: standard output)");
-  verb->add_option("--session", options->session,
-                   "Session of the store (default: the latest; wisdom and header: all)");
-  verb->add_option("--objective", options->objective,
-                   "Choose the best by this instead of what was tuned for");
-  add_json_option(*verb, options->json);
-  verb->footer(
+      .required()
+      .one_of(kFormats);
+  verb.add_option("-o,--output", options->output, "File to write (default: standard output)");
+  verb.add_option("--session", options->session,
+                  "Session of the store (default: the latest; wisdom and header: all)");
+  verb.add_option("--objective", options->objective, "Choose the best by this instead of what was tuned for");
+  add_json_option(verb, options->json);
+  verb.footer(
       "Examples: ergotune export results.db --format kt -o cache.json\n"
       "          ergotune export results.db --format header -o gemm_tuned.h");
-  verb->callback([options] { export_results(*options); });
+  verb.callback([options] { export_results(*options); });
 }
 
 }  // namespace ergotune::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/results.hpp"
@@ -86,22 +87,22 @@ void import_file(const ImportOptions& options) {
 
 }  // namespace
 
-void add_import_command(CLI::App& app) {
+void add_import_command(Verb app) {
   auto options = std::make_shared<ImportOptions>();
-  auto* verb = app.add_subcommand("import", "Bring results of other tools into a store");
-  verb->add_option("file", options->file,
-                   "A Kernel Tuner cache (gzip or not, cut off or not), T4 results, or CSV")
-      ->required();
-  verb->add_option("--store", options->store, "The store to add them to, made where there is none")
-      ->capture_default_str();
-  verb->add_option("--name", options->name, "Name of the problem (default: what the file says)");
-  verb->add_option("--device", options->device, "Name of the device (default: what the file says)");
-  add_json_option(*verb, options->json);
-  verb->footer(
+  Verb verb = app.add_verb("import", "Bring results of other tools into a store");
+  verb.add_option("file", options->file,
+                  "A Kernel Tuner cache (gzip or not, cut off or not), T4 results, or CSV")
+      .required();
+  verb.add_option("--store", options->store, "The store to add them to, made where there is none")
+      .show_default();
+  verb.add_option("--name", options->name, "Name of the problem (default: what the file says)");
+  verb.add_option("--device", options->device, "Name of the device (default: what the file says)");
+  add_json_option(verb, options->json);
+  verb.footer(
       "A T1 file beside it (convolution.T1.json for convolution_A100.json.gz) gives restrictions and "
       "defaults.\n"
       "Example: ergotune import convolution_A100.json.gz --store results.db");
-  verb->callback([options] { import_file(*options); });
+  verb.callback([options] { import_file(*options); });
 }
 
 }  // namespace ergotune::cli

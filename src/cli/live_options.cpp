@@ -1,6 +1,7 @@
 #include "cli/live_options.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
@@ -9,36 +10,33 @@ namespace ergotune::cli {
 
 using Json = nlohmann::ordered_json;
 
-void add_live_options(CLI::App& verb, LiveArguments& a) {
-  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON)")->required()->check(CLI::ExistingFile);
+void add_live_options(Verb verb, LiveArguments& a) {
+  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON)").required().existing_file();
   verb.add_option(
       "-d,--device", a.device,
       "Where to run: cuda:0, opencl, opencl:0:1, host, replay:FILE, sim:PROFILE (default: the best here)");
   verb.add_option("-o,--objective", a.objective,
                   "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"");
-  verb.add_option("-j,--jobs", a.jobs, "Compile workers (default: one per core)")->check(CLI::Range(1, 1024));
+  verb.add_option("-j,--jobs", a.jobs, "Compile workers (default: one per core)").between(1, 1024);
   verb.add_option("--precision", a.precision, "Wanted half-width of the 95 % interval over the value (0.01)")
-      ->check(CLI::Range(1e-6, 10.0));
+      .between(1e-6, 10.0);
   verb.add_option("--time-limit", a.time_limit, "Seconds that one configuration may take on the device (30)")
-      ->check(CLI::PositiveNumber);
+      .positive();
   verb.add_option("--compile-time-limit", a.compile_time_limit, "Seconds that one compilation may take (120)")
-      ->check(CLI::PositiveNumber);
+      .positive();
   verb.add_option("--max-seconds", a.max_seconds,
                   "Seconds of timed launches per configuration at most (0.25)")
-      ->check(CLI::PositiveNumber);
+      .positive();
   verb.add_option("--sensor", a.sensors,
                   "Energy sensor: nvml:0, rapl:package-0, powersensor3:/dev/ttyACM0 ... (repeatable)");
   verb.add_option("--energy-budget", a.energy_budget, "Seconds of energy measurement per configuration")
-      ->check(CLI::PositiveNumber);
+      .positive();
   verb.add_option("--control", a.controls, "Clock and limit control: nvml:0, tegra, amdgpu:card0, cpufreq");
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although somebody else seems to have locked them (they end at the defaults)");
-  verb.add_option("--warm-up", a.warm_up, "Launches before the first timed one (1)")
-      ->check(CLI::NonNegativeNumber);
-  verb.add_option("--min-repeats", a.min_repeats, "Timed samples at least (7)")
-      ->check(CLI::Range(2, 1000000));
-  verb.add_option("--max-repeats", a.max_repeats, "Timed samples at most (1000)")
-      ->check(CLI::Range(2, 1000000));
+  verb.add_option("--warm-up", a.warm_up, "Launches before the first timed one (1)").not_negative();
+  verb.add_option("--min-repeats", a.min_repeats, "Timed samples at least (7)").between(2, 1000000);
+  verb.add_option("--max-repeats", a.max_repeats, "Timed samples at most (1000)").between(2, 1000000);
   verb.add_flag("--cold-cache", a.cold_cache, "Flush the last-level cache before every timed launch");
   verb.add_flag("--no-verify", a.no_verify, "Do not check the kernel's outputs");
   verb.add_option("--cache-dir", a.cache_folder,

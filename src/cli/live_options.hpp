@@ -2,12 +2,12 @@
 // file; the command line wins.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/verb.hpp"
 #include "ergotune/tune/session_setup.hpp"
 
 namespace ergotune::cli {
@@ -22,7 +22,7 @@ struct LiveArguments {
 };
 
 /// Adds them to a verb, FILE included.
-void add_live_options(CLI::App& verb, LiveArguments& arguments);
+void add_live_options(Verb verb, LiveArguments& arguments);
 /// The problem with the objective of the command line, and the set-up with everything else.
 Problem load_with(const LiveArguments& arguments);
 SetupOptions setup_with(const LiveArguments& arguments, const Problem& problem);

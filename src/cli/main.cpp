@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
@@ -11,19 +12,17 @@ namespace ergotune::cli {
 
 void print_json(const nlohmann::ordered_json& document) { fmt::print("{}\n", document.dump(2)); }
 
-CLI::Option* add_json_option(CLI::App& verb, bool& json) {
+Option add_json_option(Verb verb, bool& json) {
   return verb.add_flag("--json", json, "Print one JSON document on standard output");
 }
 
 }  // namespace ergotune::cli
 
-int main(int argc, char** argv) {
+namespace {
+
+void add_verbs(ergotune::cli::Verb app) {
   using namespace ergotune;
-  CLI::App app{"ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best of both."};
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
-  app.get_formatter()->column_width(34);
-  // verbs, in the order a user meets them
+  // in the order a user meets them
   cli::add_devices_command(app);
   cli::add_space_command(app);
   cli::add_tune_command(app);
@@ -38,11 +37,17 @@ int main(int argc, char** argv) {
   cli::add_model_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace ergotune;
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    return cli::run_command(
+        "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
+        "of both.",
+        add_verbs, argc, argv);
   } catch (const UserError& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
     return 2;
@@ -50,5 +55,4 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
     return 1;
   }
-  return 0;
 }

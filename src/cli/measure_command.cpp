@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -120,19 +121,20 @@ void measure(const MeasureArguments& arguments) {
 
 }  // namespace
 
-void add_measure_command(CLI::App& app) {
+void add_measure_command(Verb app) {
   auto arguments = std::make_shared<MeasureArguments>();
-  auto* verb = app.add_subcommand("measure", "Measure one configuration");
-  add_live_options(*verb, *arguments);
-  verb->add_option("-c,--config", arguments->configuration,
-                   "The configuration as a JSON object; parameters left out take their defaults");
-  verb->add_option("--reference", arguments->reference,
-                   "Energy over a long steady state of this many seconds, to compare short measurements with (8s)")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}}))
-      ->check(CLI::PositiveNumber);
-  add_json_option(*verb, arguments->json);
-  verb->footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
-  verb->callback([arguments] { measure(*arguments); });
+  Verb verb = app.add_verb("measure", "Measure one configuration");
+  add_live_options(verb, *arguments);
+  verb.add_option("-c,--config", arguments->configuration,
+                  "The configuration as a JSON object; parameters left out take their defaults");
+  verb.add_option(
+          "--reference", arguments->reference,
+          "Energy over a long steady state of this many seconds, to compare short measurements with (8s)")
+      .duration()
+      .positive();
+  add_json_option(verb, arguments->json);
+  verb.footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
+  verb.callback([arguments] { measure(*arguments); });
 }
 
 }  // namespace ergotune::cli

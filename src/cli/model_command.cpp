@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -233,30 +234,30 @@ void fit(const ModelArguments& arguments) {
 
 }  // namespace
 
-void add_model_command(CLI::App& app) {
+void add_model_command(Verb app) {
   auto arguments = std::make_shared<ModelArguments>();
-  auto* verb = app.add_subcommand(
-      "model", "Power over the core clock: the ridge point and the clock with least energy");
-  verb->add_option(
+  Verb verb =
+      app.add_verb("model", "Power over the core clock: the ridge point and the clock with least energy");
+  verb.add_option(
       "--from", arguments->from,
       "Fit recorded data: a Kernel Tuner cache with a clock and a power, a results database, or CSV with "
       "clock_mhz,power_w[,time_s]");
-  verb->add_option("-d,--device", arguments->device,
-                   "Where to run the full-load kernel: cuda:0, sim:a100 ... (the best)");
-  verb->add_option("-n,--clocks", arguments->count, "How many clocks to sample (8)");
-  verb->add_flag("--spaced", arguments->spaced,
-                 "Space all of them evenly instead of looking where the model is least sure");
-  verb->add_option("--range", arguments->share, "Half-width of the suggested range (0.1)");
-  verb->add_option("--control", arguments->controls, "The control that sets the clock (the device's own)");
-  verb->add_option("--sensor", arguments->sensors, "Sensors to measure with (the device's own)");
-  verb->add_option("--seed", arguments->seed, "Seed of a simulated device's noise (1)");
-  verb->add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
-  add_json_option(*verb, arguments->json);
-  verb->footer(
+  verb.add_option("-d,--device", arguments->device,
+                  "Where to run the full-load kernel: cuda:0, sim:a100 ... (the best)");
+  verb.add_option("-n,--clocks", arguments->count, "How many clocks to sample (8)");
+  verb.add_flag("--spaced", arguments->spaced,
+                "Space all of them evenly instead of looking where the model is least sure");
+  verb.add_option("--range", arguments->share, "Half-width of the suggested range (0.1)");
+  verb.add_option("--control", arguments->controls, "The control that sets the clock (the device's own)");
+  verb.add_option("--sensor", arguments->sensors, "Sensors to measure with (the device's own)");
+  verb.add_option("--seed", arguments->seed, "Seed of a simulated device's noise (1)");
+  verb.add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
+  add_json_option(verb, arguments->json);
+  verb.footer(
       "Examples:\n"
       "  ergotune model --from cache.json\n"
       "  ergotune model --device sim:h100 --figure power.svg");
-  verb->callback([arguments] { fit(*arguments); });
+  verb.callback([arguments] { fit(*arguments); });
 }
 
 }  // namespace ergotune::cli

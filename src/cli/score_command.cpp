@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/command.hpp"
@@ -252,38 +253,33 @@ void run_score(const ScoreArguments& arguments) {
 
 }  // namespace
 
-void add_score_command(CLI::App& app) {
+void add_score_command(Verb app) {
   auto arguments = std::make_shared<ScoreArguments>();
-  CLI::App* verb =
-      app.add_subcommand("score", "Score search strategies on recorded spaces (replayed, no hardware)");
-  verb->add_option("--data", arguments->data,
-                   "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores");
-  verb->add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"")
-      ->capture_default_str();
-  verb->add_option("--repeats", arguments->repeats, "Runs per strategy and space")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", arguments->seed, "Seed of the first run; the next have the seeds after it")
-      ->capture_default_str();
-  verb->add_option("--threads", arguments->threads, "Runs at a time; 0 for one per core")
-      ->capture_default_str();
-  verb->add_option("--objective", arguments->objective,
-                   "What to score on; what was recorded as the objective if absent");
-  verb->add_option("--strategy-option", arguments->options, "NAME=VALUE for every strategy scored")
-      ->take_all();
-  verb->add_option("--plot", arguments->plot, "Write convergence curves to this HTML file");
-  verb->add_option("--runs", arguments->runs,
-                   "Score these runs of another tool beside ours (JSON; bench/search/compare.sh makes them)");
-  verb->add_option("--tune-strategy", arguments->tune,
-                   "Find better hyperparameters for this strategy instead");
-  verb->add_flag("--list", arguments->list, "List the strategies and their hyperparameters instead");
-  verb->add_option("--trials", arguments->trials, "Settings tried by --tune-strategy")->capture_default_str();
-  add_json_option(*verb, arguments->json);
-  verb->footer(
+  Verb verb = app.add_verb("score", "Score search strategies on recorded spaces (replayed, no hardware)");
+  verb.add_option("--data", arguments->data,
+                  "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores");
+  verb.add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"")
+      .show_default();
+  verb.add_option("--repeats", arguments->repeats, "Runs per strategy and space").show_default().positive();
+  verb.add_option("--seed", arguments->seed, "Seed of the first run; the next have the seeds after it")
+      .show_default();
+  verb.add_option("--threads", arguments->threads, "Runs at a time; 0 for one per core").show_default();
+  verb.add_option("--objective", arguments->objective,
+                  "What to score on; what was recorded as the objective if absent");
+  verb.add_option("--strategy-option", arguments->options, "NAME=VALUE for every strategy scored").take_all();
+  verb.add_option("--plot", arguments->plot, "Write convergence curves to this HTML file");
+  verb.add_option("--runs", arguments->runs,
+                  "Score these runs of another tool beside ours (JSON; bench/search/compare.sh makes them)");
+  verb.add_option("--tune-strategy", arguments->tune,
+                  "Find better hyperparameters for this strategy instead");
+  verb.add_flag("--list", arguments->list, "List the strategies and their hyperparameters instead");
+  verb.add_option("--trials", arguments->trials, "Settings tried by --tune-strategy").show_default();
+  add_json_option(verb, arguments->json);
+  verb.footer(
       "Example:\n  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
       "--plot scores.html\n"
       "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
-  verb->callback([arguments] { run_score(*arguments); });
+  verb.callback([arguments] { run_score(*arguments); });
 }
 
 }  // namespace ergotune::cli

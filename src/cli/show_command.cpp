@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -246,21 +247,21 @@ void show(const ShowOptions& options) {
 
 }  // namespace
 
-void add_show_command(CLI::App& app) {
+void add_show_command(Verb app) {
   auto options = std::make_shared<ShowOptions>();
-  auto* verb = app.add_subcommand("show", "Show the best configurations and the failures of stored results");
-  verb->add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
-      ->capture_default_str();
-  verb->add_option("--session", options->session, "Session of the store (default: the latest)");
-  verb->add_option("--top", options->top, "Rows of the table of the best")->capture_default_str();
-  verb->add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
-  verb->add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
-  verb->add_flag("--sessions", options->sessions, "List the sessions of the store");
-  add_json_option(*verb, options->json);
-  verb->footer(
+  Verb verb = app.add_verb("show", "Show the best configurations and the failures of stored results");
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
+      .show_default();
+  verb.add_option("--session", options->session, "Session of the store (default: the latest)");
+  verb.add_option("--top", options->top, "Rows of the table of the best").show_default();
+  verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
+  verb.add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
+  verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
+  add_json_option(verb, options->json);
+  verb.footer(
       "Examples: ergotune show\n          ergotune show results.db --session 2 --top 20 --objective energy\n"
       "          ergotune show results.db --failures");
-  verb->callback([options] { show(*options); });
+  verb.callback([options] { show(*options); });
 }
 
 }  // namespace ergotune::cli

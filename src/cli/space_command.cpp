@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
@@ -201,27 +202,27 @@ void run(const SpaceArguments& arguments) {
 
 }  // namespace
 
-void add_space_command(CLI::App& app) {
+void add_space_command(Verb app) {
   auto arguments = std::make_shared<SpaceArguments>();
-  auto* verb = app.add_subcommand(
-      "space", "Show the search space of a problem file: size, samples, what restrictions do");
-  verb->add_option("file", arguments->file,
-                   "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
-      ->required();
-  verb->add_option("--device", arguments->device, "Use the limits of this device (see ergotune devices)");
-  verb->add_option("--profile", arguments->profile,
-                   "Use the limits of a device profile: a name (h100, k20x ...) or a file");
-  verb->add_option("--sample", arguments->samples,
-                   "Print this many different configurations, uniformly random, as JSON lines");
-  verb->add_option("--seed", arguments->seed, "Seed of the sample")->capture_default_str();
-  verb->add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
-  verb->add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
-  add_json_option(*verb, arguments->json);
-  verb->footer(
+  Verb verb =
+      app.add_verb("space", "Show the search space of a problem file: size, samples, what restrictions do");
+  verb.add_option("file", arguments->file,
+                  "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
+      .required();
+  verb.add_option("--device", arguments->device, "Use the limits of this device (see ergotune devices)");
+  verb.add_option("--profile", arguments->profile,
+                  "Use the limits of a device profile: a name (h100, k20x ...) or a file");
+  verb.add_option("--sample", arguments->samples,
+                  "Print this many different configurations, uniformly random, as JSON lines");
+  verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
+  verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
+  verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
+  add_json_option(verb, arguments->json);
+  verb.footer(
       "Examples:\n"
       "  ergotune space gemm.toml --explain\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
-  verb->callback([arguments] { run(*arguments); });
+  verb.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ergotune::cli

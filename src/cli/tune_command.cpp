@@ -7,6 +7,7 @@
 #include <charconv>
 #include <csignal>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -77,7 +78,8 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
   std::vector<std::string> names;
   for (const StrategyDescription& description : strategies()) names.push_back(description.name);
   if (std::find(names.begin(), names.end(), options.strategy) == names.end()) {
-    throw UserError(fmt::format("no strategy \"{}\"{}", options.strategy, suggestion(options.strategy, names)));
+    throw UserError(
+        fmt::format("no strategy \"{}\"{}", options.strategy, suggestion(options.strategy, names)));
   }
   options.seed = arguments.seed.value_or(defaults.seed.value_or(1));
   options.confirm = !arguments.no_confirm;
@@ -87,7 +89,8 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
 }
 
 void tune(const TuneArguments& arguments) {
-  // Compiled code passes through with every configuration: giving its memory back each time costs page faults.
+  // Compiled code passes through with every configuration: giving its memory back each time costs page
+  // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
@@ -126,39 +129,39 @@ void tune(const TuneArguments& arguments) {
 
 }  // namespace
 
-void add_tune_command(CLI::App& app) {
+void add_tune_command(Verb app) {
   auto arguments = std::make_shared<TuneArguments>();
-  auto* verb = app.add_subcommand("tune", "Find the best configuration of a problem");
-  add_live_options(*verb, *arguments);
-  verb->add_option("-s,--strategy", arguments->strategy,
-                   "How to search: auto, brute_force, random ... (auto)");
-  verb->add_option("--strategy-option", arguments->strategy_options,
-                   "NAME=VALUE, a strategy's hyperparameter (repeatable)");
-  verb->add_option("-b,--budget", arguments->budget,
-                   "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
-                   "results count");
-  verb->add_option("--seed", arguments->seed, "Seed of everything random (1)");
-  verb->add_option("--store", arguments->store, "Results database, made where there is none (ergotune.db)");
-  verb->add_flag("--no-store", arguments->no_store, "Keep no results");
-  verb->add_flag("--no-resume", arguments->no_resume,
-                 "Begin afresh even where results of this problem are stored");
-  verb->add_flag("--no-confirm", arguments->no_confirm,
-                 "Do not measure the best candidates again before reporting");
-  verb->add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
-  verb->add_option("--plan", arguments->plan,
-                   "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas");
-  verb->add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
-  verb->add_option("--top", arguments->top, "How many of the best to print (5)");
-  verb->add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
-  add_json_option(*verb, arguments->json);
-  verb->footer(
+  Verb verb = app.add_verb("tune", "Find the best configuration of a problem");
+  add_live_options(verb, *arguments);
+  verb.add_option("-s,--strategy", arguments->strategy,
+                  "How to search: auto, brute_force, random ... (auto)");
+  verb.add_option("--strategy-option", arguments->strategy_options,
+                  "NAME=VALUE, a strategy's hyperparameter (repeatable)");
+  verb.add_option("-b,--budget", arguments->budget,
+                  "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
+                  "results count");
+  verb.add_option("--seed", arguments->seed, "Seed of everything random (1)");
+  verb.add_option("--store", arguments->store, "Results database, made where there is none (ergotune.db)");
+  verb.add_flag("--no-store", arguments->no_store, "Keep no results");
+  verb.add_flag("--no-resume", arguments->no_resume,
+                "Begin afresh even where results of this problem are stored");
+  verb.add_flag("--no-confirm", arguments->no_confirm,
+                "Do not measure the best candidates again before reporting");
+  verb.add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
+  verb.add_option("--plan", arguments->plan,
+                  "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas");
+  verb.add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
+  verb.add_option("--top", arguments->top, "How many of the best to print (5)");
+  verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
+  add_json_option(verb, arguments->json);
+  verb.footer(
       "Examples:\n"
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
-  verb->callback([arguments] { tune(*arguments); });
+  verb.callback([arguments] { tune(*arguments); });
 }
 
 }  // namespace ergotune::cli

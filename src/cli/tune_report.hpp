@@ -1,7 +1,7 @@
 // What `tune` says at the end.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/progress.hpp"

@@ -95,7 +95,6 @@ class LivePump {
   protocol::Setup setup_;
   LiveOptions options_;
   std::vector<std::string> command_;
-  std::size_t code_parameters_ = 0;
   std::vector<bool> is_code_;
   DeviceInfo device_;
   std::string compiler_identity_;

@@ -82,7 +82,6 @@ bool find_group(const std::string& name, gid_t& id) {
 
 Bounds parse_bounds(const toml::node& node, const std::string& name, const std::string& file) {
   const auto* array = node.as_array();
-  Bounds bounds;
   if (array && array->size() == 2) {
     const auto low = (*array)[0].value<double>(), high = (*array)[1].value<double>();
     if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low >= 0 && *low <= *high)

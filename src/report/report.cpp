@@ -67,7 +67,7 @@ Source open_source(const std::filesystem::path& file, std::int64_t session) {
 /// The rows of a recording as an objective sees them.
 class JudgedRows {
  public:
-  JudgedRows(const Recording& recording, Objective& objective) : recording_(recording), objective_(objective) {
+  JudgedRows(const Recording& recording, Objective& objective) {
     // best(quantity) of a constrained objective is known only after a first pass
     for (std::size_t row = 0; row < recording.size(); ++row)
       if (usable(recording.statuses[row])) objective.outcome(recording.measurement(row));
@@ -93,8 +93,6 @@ class JudgedRows {
   std::optional<double> value(std::size_t row) const { return values_[row]; }
 
  private:
-  const Recording& recording_;
-  Objective& objective_;
   std::vector<std::optional<double>> values_;
   std::vector<std::size_t> order_;
 };

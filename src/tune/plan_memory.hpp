@@ -51,7 +51,7 @@ class PlanMemory {
 /// of `part`, and what is known is not measured again.
 class PartEvaluator : public Evaluator {
  public:
-  PartEvaluator(PlanMemory& memory, const SearchSpace& part) : memory_(memory), part_(part) {}
+  explicit PartEvaluator(PlanMemory& memory) : memory_(memory) {}
   std::string description() const override { return memory_.evaluator().description(); }
   Provenance provenance() const override { return memory_.evaluator().provenance(); }
   std::size_t capacity() const override { return memory_.evaluator().capacity(); }
@@ -66,7 +66,6 @@ class PartEvaluator : public Evaluator {
     bool repeat = false;
   };
   PlanMemory& memory_;
-  const SearchSpace& part_;
   std::vector<EvaluationResult> ready_;
   std::unordered_map<std::uint64_t, Asked> waiting_;
 };

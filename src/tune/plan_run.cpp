@@ -121,7 +121,7 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
   const SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
   result.space = part.size();
   if (part.empty()) return {};
-  PartEvaluator evaluator(memory_, part);
+  PartEvaluator evaluator(memory_);
   Objective wanted = objective(stage.objective);
   SessionOptions session;
   session.strategy = strategy.empty() ? "auto" : strategy;

@@ -1,0 +1,72 @@
+#include "cli/verb.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace ergotune::cli {
+
+Option Option::required() { return Option(*option_->required()); }
+Option Option::show_default() { return Option(*option_->capture_default_str()); }
+Option Option::take_all() { return Option(*option_->take_all()); }
+Option Option::positive() { return Option(*option_->check(CLI::PositiveNumber)); }
+Option Option::not_negative() { return Option(*option_->check(CLI::NonNegativeNumber)); }
+Option Option::between(int least, int most) { return Option(*option_->check(CLI::Range(least, most))); }
+Option Option::between(double least, double most) { return Option(*option_->check(CLI::Range(least, most))); }
+Option Option::existing_file() { return Option(*option_->check(CLI::ExistingFile)); }
+Option Option::one_of(const std::vector<std::string>& values) {
+  return Option(*option_->check(CLI::IsMember(values)));
+}
+Option Option::duration() {
+  const std::map<std::string, double> units{{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}};
+  return Option(*option_->transform(CLI::AsNumberWithUnit(units)));
+}
+
+Verb Verb::add_verb(const std::string& name, const std::string& description) {
+  return Verb(*app_->add_subcommand(name, description));
+}
+
+template <class T>
+Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
+  return Option(*app_->add_option(names, target, help));
+}
+template Option Verb::add_option(const std::string&, std::string&, const std::string&);
+template Option Verb::add_option(const std::string&, int&, const std::string&);
+template Option Verb::add_option(const std::string&, std::int64_t&, const std::string&);
+template Option Verb::add_option(const std::string&, std::uint64_t&, const std::string&);
+template Option Verb::add_option(const std::string&, double&, const std::string&);
+template Option Verb::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option Verb::add_option(const std::string&, std::optional<int>&, const std::string&);
+template Option Verb::add_option(const std::string&, std::optional<std::uint64_t>&, const std::string&);
+template Option Verb::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option Verb::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+
+Option Verb::add_flag(const std::string& names, bool& target, const std::string& help) {
+  return Option(*app_->add_flag(names, target, help));
+}
+void Verb::footer(const std::string& text) { app_->footer(text); }
+void Verb::callback(std::function<void()> action) { app_->callback(std::move(action)); }
+void Verb::require_verb() { app_->require_subcommand(1); }
+void Verb::hide() { app_->group(""); }
+void Verb::keep_rest() { app_->prefix_command(); }
+std::vector<std::string> Verb::rest() const { return app_->remaining(); }
+
+int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
+                char** argv) {
+  CLI::App app{description};
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+  app.get_formatter()->column_width(34);
+  add_verbs(Verb(app));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const Exit& exit) {
+    return exit.code;
+  }
+  return 0;
+}
+
+}  // namespace ergotune::cli
