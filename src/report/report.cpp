@@ -15,6 +15,7 @@
 #include "ergotune/search/objective.hpp"
 #include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
+#include "report/analysis_section.hpp"
 
 extern "C" {
 extern const char ergotune_embedded_report_page[];
@@ -28,7 +29,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Above this many configurations the charts show a sample (the best and all that they are compared with stay in).
+/// Above this many configurations the charts show a sample (the best and all that they are compared with stay
+/// in).
 constexpr std::size_t kMostPoints = 4000;
 constexpr std::size_t kTop = 10;
 
@@ -99,8 +101,8 @@ class JudgedRows {
 
 std::string unit_of(const std::string& quantity, const std::vector<Metric>& metrics) {
   static const std::map<std::string, std::string> kUnits = {
-      {"time", "s"}, {"energy", "J"}, {"power", "W"}, {"idle_subtracted_energy", "J"}, {"core_clock", "Hz"},
-      {"memory_clock", "Hz"}, {"temperature", "°C"}, {"core_voltage", "V"}};
+      {"time", "s"},        {"energy", "J"},        {"power", "W"},        {"idle_subtracted_energy", "J"},
+      {"core_clock", "Hz"}, {"memory_clock", "Hz"}, {"temperature", "°C"}, {"core_voltage", "V"}};
   for (const auto& metric : metrics)
     if (metric.name == quantity) return metric.unit;
   const auto found = kUnits.find(quantity);
@@ -141,6 +143,7 @@ class ReportDocument {
                           {"failed", recording_.size() - order.size()},
                           {"shown", document["rows"].size()}};
     document["convergence"] = convergence();
+    document["analysis"] = analysis_section(recording_);
     document["failures"] = failures();
     document["environment"] = source_.environment;
     for (const auto& warning : recording_.warnings) document["environment"]["note"] = warning;
@@ -152,7 +155,8 @@ class ReportDocument {
   std::string main_quantity() const {
     const std::string& text = objective_.name();
     const auto open = text.find('('), comma = text.find(',');
-    const bool several = objective_.kind() == Objective::Kind::pareto || objective_.kind() == Objective::Kind::lexicographic;
+    const bool several =
+        objective_.kind() == Objective::Kind::pareto || objective_.kind() == Objective::Kind::lexicographic;
     if (several && open != std::string::npos && comma != std::string::npos && comma > open) {
       const std::string first = text.substr(open + 1, comma - open - 1);
       if (recording_.column(first)) return first;
@@ -180,7 +184,8 @@ class ReportDocument {
     out["v"] = value ? Json(*value) : Json();
     out["q"] = Json::object();
     for (const auto& column : recording_.columns) {
-      if (index < column.value.size() && std::isfinite(column.value[index])) out["q"][column.name] = column.value[index];
+      if (index < column.value.size() && std::isfinite(column.value[index]))
+        out["q"][column.name] = column.value[index];
       if (column.name == main_quantity() && index < column.standard_error.size() &&
           std::isfinite(column.standard_error[index]))
         out["e"] = column.standard_error[index];
@@ -191,9 +196,8 @@ class ReportDocument {
   Json fastest() const {
     const auto* time = recording_.column("time");
     if (!time || rows_.order().empty()) return {};
-    const auto quickest = *std::min_element(rows_.order().begin(), rows_.order().end(), [&](auto a, auto b) {
-      return time->value[a] < time->value[b];
-    });
+    const auto quickest = *std::min_element(rows_.order().begin(), rows_.order().end(),
+                                            [&](auto a, auto b) { return time->value[a] < time->value[b]; });
     return row(quickest);
   }
 
@@ -229,7 +233,8 @@ class ReportDocument {
     for (std::size_t index = 0; index < recording_.size(); ++index) {
       const auto value = rows_.value(index);
       if (!value) continue;
-      const bool better = !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
+      const bool better =
+          !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
       if (better) best = value;
       if (better || index + 1 == recording_.size()) points.push_back({index + 1, *best});
     }
@@ -248,10 +253,11 @@ class ReportDocument {
     }
     Json list = Json::array();
     for (const auto& [status, kind] : kinds)
-      list.push_back({{"status", to_string(status)},
-                      {"count", kind.count},
-                      {"configuration", describe(recording_.parameters, recording_.configuration(kind.example))},
-                      {"message", recording_.measurement(kind.example).message}});
+      list.push_back(
+          {{"status", to_string(status)},
+           {"count", kind.count},
+           {"configuration", describe(recording_.parameters, recording_.configuration(kind.example))},
+           {"message", recording_.measurement(kind.example).message}});
     return list;
   }
 
@@ -268,10 +274,14 @@ void replace(std::string& text, std::string_view mark, std::string_view by) {
 std::string escape_html(std::string text) {
   std::string out;
   for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
   return out;
 }
@@ -287,7 +297,8 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
 
   // "</" would end the script element that carries the data
   std::string data = document.dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) data.replace(at, 2, "<\\/");
+  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3)
+    data.replace(at, 2, "<\\/");
 
   std::string page = ergotune_embedded_report_page;
   replace(page, "@TITLE@", escape_html(recording.name));
@@ -297,7 +308,8 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
   replace(page, "@DATA@", data);
   std::ofstream out(output, std::ios::binary);
   out << page;
-  if (!out.flush()) throw UserError(fmt::format("cannot write {}: is the folder there and writable?", output.string()));
+  if (!out.flush())
+    throw UserError(fmt::format("cannot write {}: is the folder there and writable?", output.string()));
   return {.problem = recording.name,
           .device = recording.device,
           .objective = objective.name(),

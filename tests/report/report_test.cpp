@@ -76,6 +76,50 @@ TEST_F(Report, IsOnePageThatLoadsNothing) {
   EXPECT_EQ(data()["provenance"], "replayed");
 }
 
+/// Twelve configurations of a clock and a tile: slower clocks save energy; a second recording has no energy.
+std::string trade_off_cache(bool with_energy) {
+  nlohmann::ordered_json cache = nlohmann::ordered_json::parse(kCache);
+  cache["tune_params_keys"] = {"tile", "core_clock_mhz"};
+  cache["tune_params"] = {{"tile", {1, 2, 4}}, {"core_clock_mhz", {600, 900, 1200, 1500}}};
+  cache["cache"] = nlohmann::ordered_json::object();
+  for (const int tile : {1, 2, 4})
+    for (const int clock : {600, 900, 1200, 1500}) {
+      const double time = 1e6 / (tile * clock), power = 50 + 1e-7 * clock * clock * clock;
+      nlohmann::ordered_json row{{"tile", tile}, {"core_clock_mhz", clock}, {"time", time}};
+      if (with_energy) row["energy"] = 1e-3 * time * power;
+      for (const char* cost : {"compile_time", "verification_time", "benchmark_time"}) row[cost] = 0;
+      cache["cache"][std::to_string(tile) + "," + std::to_string(clock)] = row;
+    }
+  return cache.dump();
+}
+
+TEST_F(Report, AnalysesTheTradeOff) {
+  std::ofstream(folder_ / "energy.json") << trade_off_cache(true);
+  write_report(folder_ / "energy.json", 0, folder_ / "report.html");
+  const auto analysis = data()["analysis"];
+  const auto& hull = analysis["hull"];
+  EXPECT_EQ(hull["fastest"]["configuration"], "tile=4, core_clock_mhz=1500");
+  EXPECT_EQ(hull["most_efficient"]["configuration"], "tile=4, core_clock_mhz=600");
+  EXPECT_NEAR(hull["speed_lost"].get<double>(), 0.6, 1e-9);
+  EXPECT_NEAR(hull["energy_saved"].get<double>(), 1 - (71.6 / 600) / (387.5 / 1500), 1e-6);
+  EXPECT_GE(hull["corners"].size(), 4u);
+  EXPECT_FALSE(analysis["correlations"].empty());
+  ASSERT_EQ(analysis["centrality"].size(), 2u);
+  EXPECT_EQ(analysis["centrality"][0]["minima"], 1);
+}
+
+TEST_F(Report, WithoutEnergyNothingIsSaidOfIt) {
+  std::ofstream(folder_ / "time.json") << trade_off_cache(false);
+  write_report(folder_ / "time.json", 0, folder_ / "report.html");
+  const auto analysis = data()["analysis"];
+  EXPECT_FALSE(analysis.contains("hull"));
+  ASSERT_FALSE(analysis["correlations"].empty());
+  EXPECT_FALSE(analysis["correlations"][0].contains("efficiency"));
+  EXPECT_EQ(analysis["centrality"].size(), 1u);
+  write_report(folder_ / "cache.json", 0, folder_ / "report.html");
+  EXPECT_TRUE(data()["analysis"].is_null());  // three configurations are no space
+}
+
 // Top-level functions of a page's script become properties of the window, and "top" cannot be one.
 TEST_F(Report, TheScriptKeepsItsNamesToItself) {
   write_report(folder_ / "cache.json", 0, folder_ / "report.html");

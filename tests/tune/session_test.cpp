@@ -131,6 +131,38 @@ TEST_F(SessionTest, SameSeedSameSequence) {
   EXPECT_NE(sequence(5), sequence(6));
 }
 
+TEST_F(SessionTest, AConstraintRelativeToTheBestIsJudgedAgainWhenTheBestMoves) {
+  // The slower, the less energy: whatever was allowed while little was known leads until it is judged again.
+  evaluator.measure = [](const Configuration& c, int) {
+    Measurement m = bowl(c, 0);
+    Quantity energy;
+    energy.value = 1 - m.quantities.at("time").value;
+    m.quantities["energy"] = energy;
+    return m;
+  };
+  options.confirm = false;
+  int moved = 0;
+  std::vector<std::pair<double, double>> seen;  // time and energy, as they came
+  options.progress = [&](const SessionProgress& progress) {
+    if (!progress.last) return;
+    const Measurement& m = progress.last->measurement;
+    if (seen.empty() || m.value("time") < std::min_element(seen.begin(), seen.end())->first) ++moved;
+    seen.emplace_back(m.value("time").value(), m.value("energy").value());
+    const double bound = 1.5 * std::min_element(seen.begin(), seen.end())->first;
+    double least = 1e9;
+    for (const auto& [time, energy] : seen)
+      if (time <= bound) least = std::min(least, energy);
+    ASSERT_TRUE(progress.best);
+    EXPECT_DOUBLE_EQ(*progress.best, least) << "after " << seen.size();
+  };
+  Objective constrained = Objective::parse({.text = "energy subject to time <= 1.5 * best(time)"}, {});
+  const SessionResult result = run_session(space, constrained, evaluator, nullptr, 0, options);
+  EXPECT_EQ(seen.size(), 30u);
+  EXPECT_GT(moved, 1);  // else nothing was to be judged again
+  ASSERT_FALSE(result.best.empty());
+  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));  // the next would take twice as long
+}
+
 TEST_F(SessionTest, ResumeMeasuresNothingTwice) {
   Store store = open_store();
   const std::int64_t id = session_of(store);

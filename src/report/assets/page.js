@@ -148,18 +148,58 @@ function top() {
     [0, 1, ...quantities.map((_, k) => k + 2).slice(0, quantities.filter(q => q !== data.objective.name).length)]);
 }
 
+const percent = share => digits(100 * share, 3) + ' %';
 function analysis() {
   const a = data.analysis;
   if (!a) return;
-  if (a.quadrants) {
-    const part = section('The trade-off in numbers');
-    table(part, ['statement', 'configurations'], Object.entries(a.quadrants).filter(([, v]) => typeof v === 'number').map(([k, v]) => [k.replaceAll('_', ' '), digits(v)]), [1]);
-  }
-  if (a.correlations && a.correlations.length) {
-    const part = section('What goes with speed and efficiency', 'Correlation of every recorded quantity and parameter over the configurations.');
-    const keys = Object.keys(a.correlations[0]).filter(k => typeof a.correlations[0][k] === 'number');
-    table(part, ['quantity', ...keys.map(k => k.replaceAll('_', ' '))], a.correlations.map(r => [r.name || r.quantity, ...keys.map(k => digits(r[k], 2))]), keys.map((_, k) => k + 1));
-  }
+  if (a.hull) hull(a.hull);
+  if (a.correlations.length) correlations(a.correlations);
+  if (a.centrality && a.centrality.length) centrality(a.centrality);
+}
+
+function hull(h) {
+  const part = section('Speed against efficiency', 'Up and to the right is better. The outline is the convex hull of everything measured; ' +
+    'the dashed lines go through the fastest and the most efficient configuration, and between them, up and right, lie the compromises.');
+  const rows = data.rows.filter(r => r.q && r.q.energy > 0 && r.q.time > 0);
+  const speedOf = r => h.speed in r.q ? r.q[h.speed] : 1 / r.q.time;
+  const efficiencyOf = r => h.efficiency in r.q ? r.q[h.efficiency] : 1 / r.q.energy;
+  const points = rows.map(r => ({x: speedOf(r), y: efficiencyOf(r), label: `${show(r.q.time, 's')}, ${show(r.q.energy, 'J')}: ${configuration(r)}`}));
+  const corner = p => ({x: p.speed, y: p.efficiency, label: `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${p.configuration}`});
+  const outline = [...h.corners, h.corners[0]].map(corner);
+  const [fast, thrifty] = [corner(h.fastest), corner(h.most_efficient)];
+  const least = key => Math.min(...outline.map(p => p[key]));
+  const dashed = data => ({data, showLine: true, borderColor: colour('soft'), borderDash: [5, 5], borderWidth: 1, pointRadius: 0});
+  const name = (text, fallback) => text + (unitOf(text) ? ` (${unitOf(text)})` : fallback);
+  chart(part, {type: 'scatter', data: {datasets: [
+    {data: [fast, thrifty], backgroundColor: colour('accent'), pointRadius: 6},
+    {data: outline, showLine: true, borderColor: colour('accent'), borderWidth: 1.5, backgroundColor: colour('accent'), pointRadius: 3},
+    dashed([{x: least('x'), y: fast.y}, fast]), dashed([{x: thrifty.x, y: least('y')}, thrifty]),
+    {data: points, backgroundColor: colour('main') + '80', pointRadius: 2.5}]},
+    options: {plugins: {tooltip}, scales: {x: axis(name(h.speed, '')), y: axis(name(h.efficiency, ''))}}}, true);
+  const facts = element('ul', {});
+  const fact = text => facts.append(element('li', {}, text));
+  fact(`The most efficient configuration needs ${percent(h.energy_saved)} less energy than the fastest and is ${percent(h.speed_lost)} slower.`);
+  fact(`${h.beat_fastest_in_energy} configurations are more efficient than the fastest, ${h.beat_most_efficient_in_speed} are faster than the most efficient, ${h.beat_both} are both.`);
+  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(h.energy_within_one_percent, 3)}: time alone does not tell energy.`);
+  part.append(facts);
+}
+
+function correlations(list) {
+  const withEnergy = list.some(c => c.efficiency !== undefined);
+  const part = section(withEnergy ? 'What goes with speed and with efficiency' : 'What goes with speed',
+    'Correlation over the configurations: 1 goes along with it, -1 against it, 0 says nothing. Parameters that matter stand on top.');
+  table(part, ['quantity', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
+    [element('code', {}, c.name), c.parameter ? 'parameter' : 'measured', c.speed.toFixed(2),
+     ...(withEnergy ? [c.efficiency === undefined ? '–' : c.efficiency.toFixed(2)] : [])]), [2, 3]);
+}
+
+function centrality(list) {
+  const part = section('How hard the search is', 'Proportion of centrality (Schoonhoven et al., 2022): how much of where random local searches end ' +
+    'lies within so much of the best. A line that rises early belongs to an easy space. Only recorded configurations count.');
+  const colours = ['main', 'accent'];
+  chart(part, {type: 'line', data: {datasets: list.map((c, k) => ({label: `${c.name} (${c.minima} local minima)`, borderColor: colour(colours[k % 2]),
+    backgroundColor: colour(colours[k % 2]), pointRadius: 2, data: c.curve.map(([x, y]) => ({x: 100 * (x - 1), y: 100 * y, label: `${digits(100 * y, 3)} % within ${digits(100 * (x - 1), 3)} % of the best`}))}))},
+    options: {parsing: false, plugins: {tooltip, legend: {display: true}}, scales: {x: axis('within so much of the best (%)', {type: 'linear'}), y: axis('share of the ends of searches (%)', {min: 0, max: 100})}}});
 }
 
 function failures() {
@@ -174,6 +214,6 @@ function environment() {
   table(part, ['', ''], Object.entries(data.environment).map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
 }
 
-answer(); tradeOff(); perParameter(); convergence(); top(); analysis(); failures(); environment();
+answer(); tradeOff(); perParameter(); analysis(); convergence(); top(); failures(); environment();
 document.getElementById('footer').textContent = `Written by ergotune ${data.version}.`;
 }
