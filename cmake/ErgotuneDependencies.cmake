@@ -9,10 +9,12 @@ find_package(ZLIB REQUIRED)                # zlib1g-dev
 
 function(ergotune_static_library target header archive)
   find_path(${target}_INCLUDE ${header} REQUIRED)
-  find_library(${target}_LIBRARY NAMES ${archive} REQUIRED)
+  # found anew when another kind is asked for: a build folder may get the Python module later (quickstart, then test)
+  string(MAKE_C_IDENTIFIER "${target}_${archive}" library)
+  find_library(${library} NAMES ${archive} REQUIRED)
   add_library(${target} INTERFACE)
   target_include_directories(${target} SYSTEM INTERFACE ${${target}_INCLUDE})
-  target_link_libraries(${target} INTERFACE ${${target}_LIBRARY} ${ARGN})
+  target_link_libraries(${target} INTERFACE ${${library}} ${ARGN})
   add_library(ergotune_dep::${target} ALIAS ${target})
 endfunction()
 

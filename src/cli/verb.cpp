@@ -56,7 +56,15 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
                 char** argv) {
   CLI::App app{description};
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
+  app.set_version_flag("--version", "ergotune " ERGOTUNE_VERSION);
+  app.footer(
+      "Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" tells more.");
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    const CLI::App* verb = failed;
+    while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", error.what(),
+                       verb == failed ? std::string() : verb->get_name() + " ");
+  });
   app.get_formatter()->column_width(34);
   add_verbs(Verb(app));
   try {

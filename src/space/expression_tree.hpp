@@ -72,7 +72,7 @@ struct ExpressionNode {
   std::uint32_t depth = 1;
 };
 
-inline constexpr std::uint32_t kMaximumExpressionDepth = 400;
+inline constexpr std::uint32_t kMaximumExpressionDepth = 200;
 
 /// Parses; `place` as in Expression::parse.
 ExpressionPointer parse_expression(std::string_view text, const SourcePlace& place);
