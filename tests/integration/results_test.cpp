@@ -104,6 +104,19 @@ TEST_F(Results, EveryFormatIsWritten) {
   EXPECT_TRUE(json::parse(ergotune({"export", "s.db", "--format", "t4-metadata"}).out).contains("metadata"));
 }
 
+// Its restrictions name device.* properties, which only the device it was tuned on knows.
+TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
+  ASSERT_EQ(ergotune({"tune", ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml", "--device", "sim:a100", "--budget",
+                      "40", "--objective", "energy", "--strategy", "random", "--store", "g.db", "--quiet"})
+                .exit_code,
+            0);
+  const json analysed = document({"analyse", "g.db"});
+  EXPECT_EQ(analysed["problem"], "gemm");
+  EXPECT_EQ(analysed["configurations"], 40);
+  EXPECT_EQ(analysed["centrality"]["objectives"]["energy"]["configurations"], analysed["usable"]);
+  EXPECT_GE(analysed["pareto"].size(), 1u);
+}
+
 TEST_F(Results, MistakesAreSaidInOneLine) {
   const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
     const ProcessResult result = ergotune(arguments);
