@@ -6,6 +6,8 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -34,6 +36,7 @@ class SessionRun {
         options_(options),
         started_(host_seconds()),
         default_(default_of(space)),
+        lock_(store ? std::make_unique<SessionLock>(store->file(), store_session) : nullptr),
         recorder_(store, store_session) {
     resume(store, store_session);
     evaluator_.set_journal(&recorder_);
@@ -93,6 +96,7 @@ class SessionRun {
   std::uint64_t revision_ = 0;  ///< of the objective, when outcomes were last told
   double joules_ = 0, waiting_ = 0, evaluators_own_ = 0, confirming_ = 0;
   std::string strategy_name_, explanation_, stopped_because_;
+  std::unique_ptr<SessionLock> lock_;  ///< held longer than anything is written
   SessionRecorder recorder_;
 };
 

@@ -63,5 +63,45 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   EXPECT_EQ(json_of(ergotune(folder, second))["statuses"]["wrong_result"], 1);
 }
 
+/// Starts a long session and returns when it has stored something.
+ChildProcess long_session(const TemporaryFolder& folder) {
+  ChildProcess session = start_ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random",
+                                                 "--store", "c.db", "--jobs", "1"});
+  const std::filesystem::path store = folder.path() / "c.db";
+  const double deadline = host_seconds() + 60;
+  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).empty())) {
+    ::usleep(50'000);
+  }
+  return session;
+}
+
+TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(500));
+  const auto tune = [&](const char* budget) {
+    return ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--store", "c.db",
+                             "--budget", budget, "--no-confirm", "--json", "--quiet"});
+  };
+  const std::filesystem::path store = folder.path() / "c.db", lock = folder.path() / "c.db-session1.lock";
+  ChildProcess first = long_session(folder);
+  const ProcessResult second = tune("400");
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_EQ(second.out, "");
+  EXPECT_THAT(second.err,
+              HasSubstr("c.db: session 1 is being tuned by process " + std::to_string(first.pid())));
+  EXPECT_THAT(second.err, HasSubstr("--store"));
+
+  ::kill(first.pid(), SIGKILL);
+  ASSERT_TRUE(first.wait(20));
+  EXPECT_TRUE(std::filesystem::exists(lock)) << "nobody was left to remove it";
+  const std::size_t known = stored_rows(store).size();
+  const ProcessResult third = tune(std::to_string(known + 3).c_str());
+  EXPECT_EQ(third.exit_code, 0) << "a dead session holds nothing: " << third.err;
+  EXPECT_FALSE(std::filesystem::exists(lock));
+  for (const auto& [configuration, statuses] : stored_rows(store))
+    EXPECT_EQ(statuses.size(), 1u) << configuration;
+  EXPECT_EQ(integrity(store), "ok");
+}
+
 }  // namespace
 }  // namespace ergotune::test

@@ -150,6 +150,23 @@ TEST(Store, NamesWhoWasRunning) {
   EXPECT_EQ(store.unfinished(session)[0], (Configuration{3, 4}));
 }
 
+TEST(Store, ASessionIsHeldByOne) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.db";
+  auto held = std::make_unique<SessionLock>(file, 1);
+  const SessionLock other(file, 2);
+  try {
+    const SessionLock again(file, 1);
+    FAIL() << "it is held";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos)
+        << error.what();
+  }
+  held.reset();
+  EXPECT_NO_THROW(SessionLock(file, 1));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "s.db-session1.lock"));
+}
+
 TEST(Store, RefusesWhatIsNotOurs) {
   const TemporaryFolder folder;
   const auto message = [&](const std::string& name, bool read_only = false) -> std::string {

@@ -42,6 +42,23 @@ struct StoredRow {
   Measurement measurement;
 };
 
+/// Holds a stored session for this process: two that measure it at once would measure everything twice, and
+/// each would take what the other runs for the culprit of a crash. An advisory lock (flock) on a file beside
+/// the store; the system lets go of it when the process ends in any way, so that a killed session blocks
+/// nobody.
+class SessionLock {
+ public:
+  /// Throws UserError that names the process that holds the session.
+  SessionLock(const std::filesystem::path& store, std::int64_t session);
+  ~SessionLock();
+  SessionLock(const SessionLock&) = delete;
+  SessionLock& operator=(const SessionLock&) = delete;
+
+ private:
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+};
+
 class Store {
  public:
   /// Opens or creates; throws UserError when the file is not ours or of a newer schema.
