@@ -8,6 +8,8 @@
 #include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
@@ -28,7 +30,7 @@ extern "C" void note_interrupt(int signal) {
 }
 
 struct TuneArguments : LiveArguments {
-  std::optional<std::string> strategy, budget, store, plan, figure;
+  std::optional<std::string> strategy, budget, store, plan, figure, retry;
   std::vector<std::string> strategy_options;
   std::optional<std::uint64_t> seed;
   bool no_resume = false, no_store = false, no_confirm = false, early_stop = false, quiet = false,
@@ -60,6 +62,29 @@ std::pair<std::string, Value> strategy_option(const std::string& text) {
   return {std::move(name), Value(value)};
 }
 
+/// "timeout,runtime_error", or "all": everything but ok.
+std::set<Status> statuses_to_retry(const std::string& text) {
+  const std::vector<Status> failures{Status::compile_error, Status::launch_error, Status::runtime_error,
+                                     Status::timeout,       Status::wrong_result, Status::not_converged,
+                                     Status::unsupported};
+  std::vector<std::string> names{"all"};
+  for (const Status status : failures) names.push_back(to_string(status));
+  std::set<Status> chosen;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "all") {
+      chosen.insert(failures.begin(), failures.end());
+    } else if (const auto status = status_from(word); status && *status != Status::ok) {
+      chosen.insert(*status);
+    } else {
+      throw UserError(
+          fmt::format("--retry: no failure has the status \"{}\"{}", word, suggestion(word, names)));
+    }
+  }
+  if (chosen.empty()) throw UserError("--retry takes statuses with commas, or all");
+  return chosen;
+}
+
 SessionOptions session_options(const TuneArguments& arguments, const TuneDefaults& defaults) {
   SessionOptions options;
   if (defaults.strategy) options.strategy = *defaults.strategy;
@@ -84,6 +109,7 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
   options.seed = arguments.seed.value_or(defaults.seed.value_or(1));
   options.confirm = !arguments.no_confirm;
   options.early_stop = arguments.early_stop;
+  if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
   options.interrupted = &interrupted;
   return options;
 }
@@ -101,6 +127,8 @@ void tune(const TuneArguments& arguments) {
   SessionOptions options = session_options(arguments, problem.defaults);
   setup.simulation_seed = options.seed;
   const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
+  if (!plan.empty() && arguments.retry)
+    throw UserError("--retry works on stored results, and a --plan stores none");
   if (!plan.empty()) prepare_for_plans(problem, setup);
 
   std::signal(SIGINT, note_interrupt);
@@ -145,6 +173,8 @@ void add_tune_command(Verb app) {
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume,
                 "Begin afresh even where results of this problem are stored");
+  verb.add_option("--retry", arguments->retry,
+                  "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
   verb.add_flag("--no-confirm", arguments->no_confirm,
                 "Do not measure the best candidates again before reporting");
   verb.add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
@@ -159,6 +189,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
+      "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
   verb.callback([arguments] { tune(*arguments); });

@@ -75,6 +75,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   document["top"] = std::move(top);
   document["evaluated"] = result.evaluated;
   document["resumed"] = result.resumed;
+  document["retried"] = result.retried;
   document["space"] = prepared.space->size();
   document["statuses"] = result.statuses;
   if (!result.commonest_failure.empty()) {
@@ -100,6 +101,7 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   const std::string unit = unit_of(objective.name(), metrics);
   fmt::print("{} on {}: {} configurations measured", prepared.problem.name, prepared.device.name,
              result.evaluated);
+  if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
   if (result.resumed > 0) fmt::print(", {} known before", result.resumed);
   fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds),
              result.stopped_because);

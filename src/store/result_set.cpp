@@ -63,7 +63,7 @@ ResultSet result_set(const Store& store, std::int64_t session) {
   results.objective = results.goal.text = info.objective;
   results.provenance = info.provenance;
   results.environment = store.environment(info.id);
-  results.rows = store.rows(info.id);
+  results.rows = store.results(info.id);
   for (const std::string& name : info.parameter_names) {
     Parameter parameter;
     parameter.name = name;

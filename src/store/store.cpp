@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 #include <optional>
 
 #include "ergotune/base/clock.hpp"
@@ -330,6 +331,28 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
     m.tuner_seconds = rows.real(12);
     m.finished_at = rows.real(13);
     result.push_back(std::move(row));
+  }
+  return result;
+}
+
+namespace {
+
+int standing(Status status) { return status == Status::ok ? 2 : usable(status) ? 1 : 0; }
+
+}  // namespace
+
+std::vector<StoredRow> Store::results(std::int64_t session) const {
+  std::map<Configuration, std::size_t> seen;
+  std::vector<StoredRow> result;
+  for (StoredRow& row : rows(session)) {
+    const auto [found, added] = seen.emplace(row.configuration, result.size());
+    if (added) {
+      result.push_back(std::move(row));
+      continue;
+    }
+    StoredRow& known = result[found->second];
+    const int before = standing(known.measurement.status), now = standing(row.measurement.status);
+    if (now > before || before == 0) known = std::move(row);
   }
   return result;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
@@ -26,21 +25,6 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
   std::string known;
   for (const SessionInfo& info : sessions) known += fmt::format("{}{}", known.empty() ? "" : ", ", info.id);
   throw UserError(fmt::format("this store has no session {}; it has {}", session, known), place);
-}
-
-/// The rows that count: one for each configuration, in the order of their first measurement.
-std::vector<StoredRow> distinct_rows(std::vector<StoredRow> rows) {
-  std::map<Configuration, std::size_t> seen;
-  std::vector<StoredRow> result;
-  for (StoredRow& row : rows) {
-    const auto [found, added] = seen.emplace(row.configuration, result.size());
-    if (added) {
-      result.push_back(std::move(row));
-    } else if (!usable(result[found->second].measurement.status) && usable(row.measurement.status)) {
-      result[found->second] = std::move(row);
-    }
-  }
-  return result;
 }
 
 void take_problem(const std::string& document, Recording& recording) {
@@ -80,7 +64,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   take_problem(store.document(info.id), recording);
   RecordingBuilder rows(recording.parameters.size());
   DistinctValues values(recording.parameters.size());
-  for (const StoredRow& row : distinct_rows(store.rows(info.id))) {
+  for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
     for (const auto& [name, quantity] : m.quantities) {
       rows.set(rows.column(name, false), quantity.value, quantity.standard_error,

@@ -65,7 +65,10 @@ class SessionRun {
   void submit(ConfigurationIndex index);
   /// Ends what was submitted and has no result; it is not held against those configurations.
   void drop_outstanding();
+  /// Measures these and waits for them, as far as the budget goes.
+  void measure(std::span<const ConfigurationIndex> list);
   void measure_default();
+  void retry();
   void search();
   void take(EvaluationResult result, Strategy* strategy);
   void report_durable();
@@ -89,6 +92,7 @@ class SessionRun {
   std::optional<ConfigurationIndex> best_;
   std::map<std::uint64_t, ConfigurationIndex> outstanding_;
   std::deque<std::pair<std::uint64_t, ConfigurationIndex>> unreported_;
+  std::vector<ConfigurationIndex> to_retry_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0, failed_ = 0;
   std::size_t last_improvement_ = 0;  ///< usable measurements when the best was last improved by over 1 %
   std::size_t usable_ = 0;
@@ -109,8 +113,12 @@ void SessionRun::resume(Store* store, std::int64_t session) {
     measurement.finished_at = wall_seconds();
     store->add(session, configuration, measurement);
   }
-  for (StoredRow& row : store->rows(session)) {
-    if (const auto index = space_.index_of(row.configuration))
+  for (StoredRow& row : store->results(session)) {
+    const auto index = space_.index_of(row.configuration);
+    if (!index) continue;
+    if (options_.retry.contains(row.measurement.status))
+      to_retry_.push_back(*index);
+    else
       remember(*index, std::move(row.measurement), true);
   }
 }
@@ -269,12 +277,14 @@ void SessionRun::drop_outstanding() {
   recorder_.withdraw_open();
 }
 
-// The default comes first: what tuning gains is told against it, and where results are checked against the
-// first correct configuration, the user's own choice is the one to trust.
-void SessionRun::measure_default() {
-  if (!default_ || known_.contains(*default_) || !evaluations_left() || !why_end_now().empty()) return;
-  submit(*default_);
-  while (!outstanding_.empty() && !interrupted()) {
+void SessionRun::measure(std::span<const ConfigurationIndex> list) {
+  const std::size_t capacity = std::max<std::size_t>(1, evaluator_.capacity());
+  std::size_t next = 0;
+  while (!interrupted()) {
+    while (next < list.size() && outstanding_.size() < capacity && evaluations_left() &&
+           why_end_now().empty())
+      submit(list[next++]);
+    if (outstanding_.empty()) break;
     const double before = host_seconds();
     auto result = evaluator_.wait(0.05);
     waiting_ += host_seconds() - before;
@@ -282,6 +292,18 @@ void SessionRun::measure_default() {
     recorder_.kick();
     report_durable();
   }
+}
+
+// The default comes first: what tuning gains is told against it, and where results are checked against the
+// first correct configuration, the user's own choice is the one to trust.
+void SessionRun::measure_default() {
+  if (default_ && !known_.contains(*default_)) measure(std::span(&*default_, 1));
+}
+
+void SessionRun::retry() {
+  std::vector<ConfigurationIndex> list = to_retry_;
+  std::erase_if(list, [&](ConfigurationIndex index) { return known_.contains(index); });  // the default
+  measure(list);
 }
 
 void SessionRun::search() {
@@ -485,6 +507,7 @@ SessionResult SessionRun::run() {
   SessionResult result;
   if (space_.empty()) throw UserError("there is nothing to tune: " + space_.why_empty());
   measure_default();
+  retry();
   search();
   std::vector<ConfigurationIndex> order = ranking();
   summarise(result);
@@ -500,6 +523,8 @@ SessionResult SessionRun::run() {
   }
   result.evaluated = evaluated_;
   result.resumed = resumed_;
+  result.retried = static_cast<std::uint64_t>(
+      std::count_if(to_retry_.begin(), to_retry_.end(), [&](auto index) { return known_.contains(index); }));
   result.seconds = host_seconds() - started_;
   result.tuner_seconds = std::max(0.0, result.seconds - waiting_ - confirming_) + evaluators_own_;
   result.strategy = strategy_name_;

@@ -103,5 +103,45 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   EXPECT_EQ(integrity(store), "ok");
 }
 
+TEST(Resume, FailuresAreTriedAgainWhenAskedFor) {
+  TemporaryFolder folder;
+  std::string text = faults_problem();
+  const std::size_t from = text.find("mode = ["), to = text.find(']', from);
+  text.replace(from, to - from + 1, "mode = [\"good\", \"segfault\", \"ended\", \"compile_error\"]");
+  // What crashes does so only until the file is there.
+  const std::string file = (folder.path() / "mended").string();
+  const std::string crash = "*(volatile int*)8 = 1;", at = "if (mode == segfault) ";
+  text.replace(text.find(at + crash), (at + crash).size(),
+               at + "{ FILE* f = fopen(\"" + file + "\", \"r\"); if (f) fclose(f); else " + crash + " }");
+  folder.write("f.toml", text);
+  const auto tune = [&](std::vector<std::string> more) {
+    std::vector<std::string> command{"tune",         "f.toml",      "--device", "host",
+                                     "--strategy",   "brute_force", "--store",  "f.db",
+                                     "--no-confirm", "--json",      "--quiet"};
+    command.insert(command.end(), more.begin(), more.end());
+    return ergotune(folder, command);
+  };
+  const auto before = json_of(tune({}))["statuses"];
+  EXPECT_EQ(before, nlohmann::json({{"ok", 1}, {"runtime_error", 2}, {"compile_error", 1}}));
+  folder.write("mended", "");
+  const auto again = json_of(tune({"--retry", "timeout,runtime_error"}));
+  EXPECT_EQ(again["retried"], 2);
+  EXPECT_EQ(again["evaluated"], 2);
+  EXPECT_EQ(again["resumed"], 2);
+  EXPECT_EQ(again["statuses"], nlohmann::json({{"ok", 2}, {"runtime_error", 1}, {"compile_error", 1}}));
+  const auto rows = stored_rows(folder.path() / "f.db");
+  EXPECT_THAT(rows.at("[\"segfault\"]"), ::testing::ElementsAre("runtime_error", "ok"));
+  EXPECT_THAT(rows.at("[\"ended\"]"), ::testing::ElementsAre("runtime_error", "runtime_error"));
+  EXPECT_THAT(rows.at("[\"compile_error\"]"), ::testing::ElementsAre("compile_error"));
+  // One row counts of each, for a resume and for whoever reads the store.
+  EXPECT_EQ(json_of(tune({}))["evaluated"], 0);
+  EXPECT_EQ(json_of(ergotune(folder, {"show", "f.db", "--json"}))["statuses"], again["statuses"]);
+  EXPECT_EQ(json_of(tune({"--retry", "all"}))["retried"], 2);
+
+  const ProcessResult wrong = tune({"--retry", "timeot"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"timeout\""));
+}
+
 }  // namespace
 }  // namespace ergotune::test

@@ -150,6 +150,31 @@ TEST(Store, NamesWhoWasRunning) {
   EXPECT_EQ(store.unfinished(session)[0], (Configuration{3, 4}));
 }
 
+TEST(Store, OfSeveralRowsOneCounts) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.db");
+  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+  const auto add = [&](int x, Status status, const std::string& message) {
+    Measurement m;
+    m.status = status;
+    m.message = message;
+    store.add(session, {x}, m);
+  };
+  add(1, Status::timeout, "slow");
+  add(2, Status::ok, "first");
+  add(3, Status::not_converged, "wide");
+  add(1, Status::compile_error, "gone");
+  add(2, Status::ok, "second");
+  add(3, Status::runtime_error, "crash");
+  add(4, Status::runtime_error, "crash");
+  add(3, Status::ok, "narrow");
+  add(4, Status::not_converged, "wide");
+  std::vector<std::string> counted;
+  for (const StoredRow& row : store.results(session)) counted.push_back(row.measurement.message);
+  EXPECT_EQ(counted, (std::vector<std::string>{"gone", "first", "narrow", "wide"}));
+  EXPECT_EQ(store.rows(session).size(), 9u);
+}
+
 TEST(Store, ASessionIsHeldByOne) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "s.db";

@@ -181,6 +181,34 @@ TEST_F(SessionTest, ResumeMeasuresNothingTwice) {
   EXPECT_EQ(third.best[0].index, second.best[0].index);
 }
 
+TEST_F(SessionTest, FailuresAreTriedAgainFirstAndWithinTheBudget) {
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  options.confirm = false;
+  evaluator.measure = [](const Configuration& c, int time) {
+    if (c[0] == Value(4) && time == 0) return failed(Status::timeout, "busy machine");
+    if (c[0] == Value(5)) return failed(Status::compile_error, "no");
+    return bowl(c, time);
+  };
+  run(&store, id);
+  evaluator.requests.clear();
+  options.retry = {Status::timeout, Status::not_converged};
+  options.budget.evaluations = 28;  // 25 are known
+  const SessionResult again = run(&store, id);
+  EXPECT_EQ(again.resumed, 25u);
+  EXPECT_EQ(again.retried, 3u);
+  ASSERT_EQ(evaluator.requests.size(), 3u);
+  for (const auto& request : evaluator.requests) EXPECT_EQ(request.configuration[0], Value(4));
+  options.budget.evaluations = 0;
+  EXPECT_EQ(run(&store, id).retried, 2u);
+  options.retry.clear();
+  const SessionResult last = run(&store, id);
+  EXPECT_EQ(last.evaluated, 0u);
+  EXPECT_FALSE(last.statuses.contains("timeout"));
+  EXPECT_EQ(store.rows(id).size(), 35u);
+  EXPECT_EQ(store.results(id).size(), 30u);
+}
+
 TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
   const Configuration culprit = at(4, 4);
   {

@@ -27,7 +27,8 @@ struct ResultSet {
   std::vector<StoredRow> rows;
 };
 
-/// A session of a store; `session` 0 means the latest. Throws UserError when there is none.
+/// A session of a store, one row per configuration; `session` 0 means the latest. Throws UserError when there
+/// is none.
 ResultSet result_set(const Store& store, std::int64_t session = 0);
 /// A recording; single times are not in it, only their mean and standard error.
 ResultSet result_set(const Recording& recording);

@@ -88,7 +88,11 @@ class Store {
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
   /// Adds many rows in one transaction (imports): all of them or, when it throws, none.
   void add_all(std::int64_t session, const std::vector<StoredRow>& rows);
+  /// Every row, in the order they were added.
   std::vector<StoredRow> rows(std::int64_t session) const;
+  /// The row that counts of each configuration, in the order of their first: of several (a failure that was
+  /// tried again) one that is ok before one that has not converged before a failure; of failures the last.
+  std::vector<StoredRow> results(std::int64_t session) const;
   /// Returns when every row added so far is on the disk. The destructor does the same.
   void flush();
   /// "ok", or what SQLite finds wrong with the file (it reads all of it).

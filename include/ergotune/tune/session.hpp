@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct SessionOptions {
   bool confirm = true;
   /// Stop when the probability of further improvement is low.
   bool early_stop = false;
+  /// Stored results of these statuses are not taken for known: they are measured again, before the search.
+  std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
   /// Where the metrics come from when the evaluator does not fill them in: live measurements.
   const Problem* problem = nullptr;
@@ -72,6 +75,7 @@ struct SessionResult {
   std::map<std::string, std::uint64_t> statuses;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
+  std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)
   double seconds = 0;
   double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
   std::string strategy, explanation, stopped_because;
