@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/base/hash.hpp"
 
 namespace ergotune {
@@ -100,7 +103,8 @@ std::filesystem::path CompileCache::file_of(const std::string& key) const {
 
 std::optional<Binary> CompileCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
-  const auto text = read_whole(file_of(key));
+  const std::filesystem::path file = file_of(key);
+  const auto text = read_whole(file);
   if (!text || !text->starts_with(kMagic) || text->size() < kMagic.size() + 33) return std::nullopt;
   std::string_view rest = std::string_view(*text).substr(kMagic.size());
   const std::string_view hash = rest.substr(0, 32);
@@ -115,10 +119,12 @@ std::optional<Binary> CompileCache::find(const std::string& key) const {
     *part = rest.substr(colon + 1, size);
     rest.remove_prefix(colon + 1 + size);
   }
+  std::error_code ignored;
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now(), ignored);
   return binary;
 }
 
-void CompileCache::store(const std::string& key, const Binary& binary) const {
+void CompileCache::store(const std::string& key, const Binary& binary) {
   if (folder_.empty()) return;
   std::string body;
   add_part(body, binary.entry);
@@ -136,6 +142,64 @@ void CompileCache::store(const std::string& key, const Binary& binary) const {
   } else {
     std::filesystem::remove(fresh, ignored);
   }
+  // The walk through the folder costs some milliseconds: at the first store, and then for every share of the
+  // limit.
+  written_ += body.size();
+  if (limit_ > 0 && (!pruned_ || written_ > limit_ / 32)) {
+    prune();
+    pruned_ = true;
+    written_ = 0;
+  }
+}
+
+void CompileCache::prune() const {
+  if (folder_.empty() || limit_ == 0) return;
+  struct Entry {
+    std::filesystem::file_time_type used;
+    std::uint64_t size = 0;
+    std::filesystem::path file;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t total = 0;
+  std::error_code failed;
+  // Other sessions store and prune at the same time: what has gone in between is nobody's fault.
+  for (std::filesystem::recursive_directory_iterator entry(folder_, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    std::error_code gone;
+    if (!entry->is_regular_file(gone) || gone) continue;
+    Entry found{entry->last_write_time(gone), 0, entry->path()};
+    if (!gone) found.size = entry->file_size(gone);
+    if (gone) continue;
+    total += found.size;
+    entries.push_back(std::move(found));
+  }
+  if (total <= limit_) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  const std::uint64_t wanted = limit_ - limit_ / 10;
+  for (const Entry& entry : entries) {
+    if (total <= wanted) break;
+    std::error_code ignored;
+    std::filesystem::remove(entry.file, ignored);
+    total -= entry.size;
+  }
+}
+
+std::uint64_t CompileCache::limit_from_environment() {
+  const char* text = std::getenv("ERGOTUNE_CACHE_LIMIT");
+  if (!text || !*text) return kDefaultLimit;
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  std::string unit = end;
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (unit.ends_with("IB")) unit.resize(unit.size() - 2);
+  if (unit.ends_with("B")) unit.resize(unit.size() - 1);
+  const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
+  const std::size_t power = unit.empty() ? 0 : place + 1;
+  if (end == text || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
+    throw UserError(
+        fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is no size; write 500M, 2GiB, or 0 for no limit", text));
+  return static_cast<std::uint64_t>(std::ldexp(number, static_cast<int>(10 * power)));
 }
 
 std::filesystem::path CompileCache::default_folder() {

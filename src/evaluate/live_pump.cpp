@@ -89,6 +89,7 @@ LivePump::LivePump(const Problem& problem, LiveOptions options) : options_(std::
   setup_.energy_seconds = options_.energy_seconds;
   setup_.sensors = options_.sensors;
   if (options_.use_cache) {
+    CompileCache::limit_from_environment();  // refused here, before the workers meet it
     setup_.cache_folder =
         (options_.cache_folder.empty() ? CompileCache::default_folder() : options_.cache_folder).string();
   }
