@@ -16,6 +16,8 @@
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/load.hpp"
+#include "measure/configure.hpp"
+#include "problem/macro_clashes.hpp"
 
 namespace ergotune {
 namespace {
@@ -205,6 +207,12 @@ void prepare_live(PreparedSession& prepared, const SetupOptions& options) {
   prepared.device = device->device();
   prepared.constants = prepared.problem.constants_for(prepared.device.name, prepared.device.properties);
   for (const std::string& note : device->notes()) prepared.notes.push_back(note);
+  std::vector<const KernelSource*> sources{&source_for_device(original.kernel, prepared.device.backend)};
+  if (const auto& reference = original.verification.reference;
+      reference && has_source_for(*reference, prepared.device.backend))
+    sources.push_back(&source_for_device(*reference, prepared.device.backend));
+  for (const std::string& note : macro_clash_notes(original, prepared.constants, sources))
+    prepared.notes.push_back(note);
 
   std::unique_ptr<Control> control = find_control(prepared, options);
   if (control) {

@@ -125,6 +125,15 @@ TEST(Tune, WhenNothingWorksItSaysSoWithTheCompilersWords) {
   EXPECT_THAT(result.out, HasSubstr("no such luck"));
 }
 
+TEST(Tune, AConstantThatTheKernelDeclaresIsPointedAt) {
+  TemporaryFolder folder;
+  std::string text = counting_problem(2);
+  text.insert(text.find("[parameters]"), "[constants]\ni = 512\n");
+  folder.write("c.toml", text);
+  const ProcessResult result = ergotune(folder, {"tune", "c.toml", "--device", "host", "--no-store"});
+  EXPECT_THAT(result.err, HasSubstr("note: kernel:3:12: \"i\" is declared here, but it is also a constant"));
+}
+
 TEST(Tune, MistakesAreOneMessageAndExitCodeTwo) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));

@@ -1,0 +1,153 @@
+#include "problem/macro_clashes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <string_view>
+
+namespace ergotune {
+namespace {
+
+struct Token {
+  std::string_view text;
+  int line = 1, column = 1;
+};
+
+bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Names, numbers and single characters, without comments, strings and preprocessor lines; the names that
+/// those lines mention go to `known`.
+std::vector<Token> tokens_of(std::string_view text, std::set<std::string, std::less<>>& known) {
+  std::vector<Token> tokens;
+  int line = 1;
+  std::size_t line_start = 0;
+  bool at_line_start = true, directive = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\n') {
+      directive = directive && i > 0 && text[i - 1] == '\\';
+      at_line_start = true;
+      ++line;
+      line_start = ++i;
+    } else if (std::isspace(static_cast<unsigned char>(c))) {
+      ++i;
+    } else if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text.substr(i, 2) == "/*") {
+      const std::size_t end = std::min(text.find("*/", i + 2), text.size() - 2) + 2;
+      for (; i < end; ++i) {
+        if (text[i] != '\n') continue;
+        ++line;
+        line_start = i + 1;
+      }
+    } else if (c == '"' || c == '\'') {
+      for (++i; i < text.size() && text[i] != c && text[i] != '\n'; ++i) i += text[i] == '\\';
+      if (i < text.size() && text[i] == c) ++i;
+      at_line_start = false;
+    } else {
+      std::size_t end = i + 1;
+      if (in_name(c)) {
+        while (end < text.size() && in_name(text[end])) ++end;
+      }
+      if (at_line_start && c == '#') directive = true;
+      at_line_start = false;
+      if (!directive) {
+        tokens.push_back({text.substr(i, end - i), line, static_cast<int>(i - line_start) + 1});
+      } else if (begins_name(c)) {
+        known.emplace(text.substr(i, end - i));
+      }
+      i = end;
+    }
+  }
+  return tokens;
+}
+
+template <std::size_t N>
+bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// Words before a name that make it no declaration.
+bool is_statement_word(std::string_view word) {
+  return one_of(
+      word, std::to_array<std::string_view>({"return", "else", "case", "goto", "do", "sizeof", "throw", "new",
+                                             "delete", "typename", "and", "or", "not"}));
+}
+
+bool is_type_word(std::string_view word) {
+  return one_of(word,
+                std::to_array<std::string_view>(
+                    {"int",    "unsigned", "signed", "char", "short",    "long",         "float",
+                     "double", "half",     "bool",   "void", "size_t",   "uint",         "uchar",
+                     "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
+}
+
+}  // namespace
+
+std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros) {
+  if (source.language == Language::fortran) return {};
+  std::set<std::string, std::less<>> known, met;
+  const std::vector<Token> tokens = tokens_of(source.text, known);
+  std::vector<MacroClash> clashes;
+  const auto declare = [&](const Token& token) {
+    const std::string name(token.text);
+    if (known.contains(name) || std::find(macros.begin(), macros.end(), name) == macros.end()) return;
+    if (!met.insert(name).second) return;
+    clashes.push_back(
+        {name, {source.file.empty() ? "kernel" : source.file.string(), token.line, token.column}});
+  };
+  // "int i = 0, k;": a declaration that began with a type goes on after each comma, up to its end.
+  bool declaring = false;
+  int depth = 0;
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    const std::string_view before = tokens[i - 1].text, here = tokens[i].text;
+    const char last = before.front();
+    if (before == ";" || before == "{" || before == "}") declaring = false;
+    if (declaring) {
+      depth += before == "(" || before == "[";
+      depth -= before == ")" || before == "]";
+      declaring = depth >= 0;
+    }
+    if (!begins_name(here.front()) || is_type_word(here)) continue;
+    bool declares = begins_name(last) && !is_statement_word(before);
+    if (!declares && (last == '*' || last == '&')) {
+      std::size_t type = i - 1;
+      while (type > 0 && (tokens[type].text == "*" || tokens[type].text == "&")) --type;
+      declares = is_type_word(tokens[type].text);
+    }
+    if (declares) {
+      declaring = true;
+      depth = 0;
+    }
+    if (declares || (declaring && depth == 0 && before == ",")) declare(tokens[i]);
+  }
+  return clashes;
+}
+
+std::vector<std::string> macro_clash_notes(const Problem& problem, const Constants& constants,
+                                           const std::vector<const KernelSource*>& sources) {
+  std::vector<std::string> macros;
+  for (const Parameter& parameter : problem.parameters)
+    if (parameter.kind == ParameterKind::code) macros.push_back(parameter.name);
+  for (const auto& [name, value] : constants)
+    if (name.find('.') == std::string::npos) macros.push_back(name);
+  std::vector<std::string> notes;
+  for (const KernelSource* source : sources) {
+    for (const MacroClash& clash : macro_clashes(*source, macros)) {
+      const auto constant = constants.find(clash.name);
+      notes.push_back(fmt::format(
+          "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a "
+          "macro{}: "
+          "rename one of them",
+          clash.place.to_string(), clash.name, constant != constants.end() ? "a constant" : "a parameter",
+          constant != constants.end() ? fmt::format(" ({})", constant->second.to_string()) : std::string()));
+    }
+  }
+  return notes;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,83 @@
+#include "problem/macro_clashes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "ergotune/problem/load.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> declared(const std::string& text, Language language = Language::opencl) {
+  KernelSource source;
+  source.language = language;
+  source.text = text;
+  std::vector<std::string> names;
+  for (const MacroClash& clash : macro_clashes(source, {"m", "n", "k", "block_size_x"}))
+    names.push_back(clash.name);
+  return names;
+}
+
+TEST(MacroClashes, FindsDeclarations) {
+  EXPECT_THAT(declared("void f() { int k = 0; }"), ElementsAre("k"));
+  EXPECT_THAT(declared("void f(const int n, __global float* restrict m) {}"), ElementsAre("n", "m"));
+  EXPECT_THAT(declared("void f() { for (size_t i = 0, k = g(1, n); i < m; ++i) {} }"), ElementsAre("k"));
+  EXPECT_THAT(declared("void f() { my_type k; float x[4], *y, k2; vec n = {1, m}; }"), ElementsAre("k", "n"));
+  EXPECT_THAT(declared("void f() { float *m; float &n = x; const unsigned\n  k; }"),
+              ElementsAre("m", "n", "k"));
+  EXPECT_THAT(declared("__shared__ float block_size_x[2];"), ElementsAre("block_size_x"));
+}
+
+TEST(MacroClashes, LeavesUsesAlone) {
+  EXPECT_THAT(declared("int f(int i) { if (i < n) return k; else n ? a * k : b & m; return sizeof k; }"),
+              IsEmpty());
+  EXPECT_THAT(declared("void f(float a[m], float b[n]) { g(a, k, m); float c[n], d[k]; a[i, k] = n; }"),
+              IsEmpty());
+  EXPECT_THAT(declared("// int k;\n/* int m;\n int n; */ const char* s = \"int k\";"), IsEmpty());
+  EXPECT_THAT(declared("#define twice(x) \\\n  int k = x\nint i = k;"), IsEmpty());
+  EXPECT_THAT(declared("#ifndef n\nconst int n = 5;\n#endif"), IsEmpty()) << "its author knows";
+  EXPECT_THAT(declared("kernel __attribute__((reqd_work_group_size(block_size_x, 1, 1))) void f() {}"),
+              IsEmpty());
+  EXPECT_THAT(declared("integer :: k", Language::fortran), IsEmpty());
+  EXPECT_THAT(declared(""), IsEmpty());
+  EXPECT_THAT(declared("/* no end"), IsEmpty());
+  EXPECT_THAT(declared("\"no end"), IsEmpty());
+}
+
+TEST(MacroClashes, ThePlaceIsTheDeclarations) {
+  KernelSource source;
+  source.file = "gemm.cl";
+  source.text = "void f() {\n  /* two\n lines */ int k = 1;\n}";
+  const auto clashes = macro_clashes(source, {"k"});
+  ASSERT_EQ(clashes.size(), 1u);
+  EXPECT_EQ(clashes[0].place.to_string(), "gemm.cl:3:15");
+  Problem problem;
+  const auto notes = macro_clash_notes(problem, {{"k", 512}, {"device.k", 1}}, {&source});
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\" is declared here"));
+  EXPECT_THAT(notes[0], HasSubstr("a constant of the problem, which reaches the kernel as a macro (512)"));
+}
+
+// Every kernel among the examples compiles, so nothing may be said about it.
+TEST(MacroClashes, TheExamplesAreClean) {
+  int seen = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() != ".toml") continue;
+    const Problem problem = load_problem(entry.path());
+    std::vector<const KernelSource*> sources;
+    for (const KernelSource& source : problem.kernel.sources) sources.push_back(&source);
+    EXPECT_THAT(macro_clash_notes(problem, problem.constants, sources), IsEmpty()) << entry.path();
+    ++seen;
+  }
+  EXPECT_GT(seen, 5);
+}
+
+}  // namespace
+}  // namespace ergotune
