@@ -1,4 +1,4 @@
-# cmake -DBUILD=folder -DSOURCE=tests/install -DWORK=folder -DCOMPILER=c++ -P check.cmake
+# cmake -DBUILD=folder -DSOURCE=tests/install -DWORK=folder -DCOMPILER=c++ -DGENERATOR=Ninja -P check.cmake
 # Installs what was built to a prefix of its own, builds an application against it as a user would, and runs both.
 file(REMOVE_RECURSE ${WORK})
 function(run)
@@ -10,7 +10,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER}
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/application)
