@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "device/fortran.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;
@@ -102,6 +103,7 @@ const char* kFortranBody =
     "end subroutine\n";
 
 TEST_F(HostTest, FortranSubroutinesByAnyOfTheirNames) {
+  SKIP_WITHOUT_FORTRAN();
   const std::vector<ArgumentSignature> signature{{Kind::buffer, ElementType::float32},
                                                  {Kind::scalar, ElementType::float64},
                                                  {Kind::scalar, ElementType::int32}};
@@ -120,6 +122,7 @@ TEST_F(HostTest, FortranSubroutinesByAnyOfTheirNames) {
 }
 
 TEST_F(HostTest, AFortranNameThatIsNotThereIsACompileFault) {
+  SKIP_WITHOUT_FORTRAN();
   const auto fortran = job(Language::fortran, "subroutine f()\nend subroutine\n", "g", {});
   const auto binary = open_compiler("host")->compile(fortran);
   EXPECT_EQ(fault_of([&] { device_->load(binary); }), DeviceFault::compile);

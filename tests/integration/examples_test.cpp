@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "device/fortran.hpp"
 #include "device/nvrtc_api.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/measure/runner.hpp"
@@ -38,6 +39,7 @@ class RunningExample : public testing::TestWithParam<std::pair<const char*, cons
 TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   const auto [file, backend] = GetParam();
   const Problem problem = load(file);
+  if (problem.kernel.source_for(Language::fortran)) SKIP_WITHOUT_FORTRAN();
   std::unique_ptr<Device> device;
   for (const auto& info : list_devices())
     if (info.backend == backend) device = open_device(info.id);
