@@ -137,6 +137,16 @@ void print_summary(const SearchSpace& space) {
       space.cartesian_size(), space.size(), space.build_seconds(), space.memory_bytes());
 }
 
+/// Whether its restrictions name what only a device knows (device.max_threads_per_block).
+bool asks_the_device(const Problem& problem) {
+  return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
+                     [](const Restriction& restriction) {
+                       const auto& names = restriction.expression.names();
+                       return std::any_of(names.begin(), names.end(),
+                                          [](const std::string& n) { return n.starts_with("device."); });
+                     });
+}
+
 void run(const SpaceArguments& arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each says whose limits hold");
@@ -151,6 +161,12 @@ void run(const SpaceArguments& arguments) {
     const auto device = open_device(arguments.device);
     device_name = device->info().name;
     properties = device->info().properties;
+  } else if (asks_the_device(problem) && !problem.kernel.sources.empty()) {
+    // The device that tune would take.
+    const auto device = open_device("", &problem);
+    device_name = device->info().name;
+    properties = device->info().properties;
+    fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", device_name);
   }
   const SearchSpace space = problem.build_space(problem.constants_for(device_name, properties));
   if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
@@ -209,7 +225,8 @@ void add_space_command(Verb app) {
   verb.add_option("file", arguments->file,
                   "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
       .required();
-  verb.add_option("--device", arguments->device, "Use the limits of this device (see ergotune devices)");
+  verb.add_option("--device", arguments->device,
+                  "Use the limits of this device (default, where they are asked for: the best here)");
   verb.add_option("--profile", arguments->profile,
                   "Use the limits of a device profile: a name (h100, k20x ...) or a file");
   verb.add_option("--sample", arguments->samples,
