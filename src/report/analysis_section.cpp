@@ -1,5 +1,6 @@
 #include "report/analysis_section.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ergotune/analysis/centrality.hpp"
@@ -15,6 +16,26 @@ constexpr std::size_t kFewest = 10;
 /// The fitness flow graph of more takes longer than a page should (about a second).
 constexpr std::size_t kMostForCentrality = 20'000;
 constexpr std::size_t kMostCorrelations = 12;
+/// Of a smaller share of the space the neighbours are missing, and nearly everything looks like a minimum.
+constexpr double kShareForCentrality = 0.9;
+
+/// How many configurations are faster, more efficient, both or neither than the default.
+Json against_default(const Tradeoff& tradeoff, std::size_t default_row) {
+  const auto found = std::find_if(tradeoff.points.begin(), tradeoff.points.end(),
+                                  [&](const TradeoffPoint& p) { return p.row == default_row; });
+  if (found == tradeoff.points.end()) return nullptr;
+  std::size_t both = 0, faster = 0, thriftier = 0;
+  for (const TradeoffPoint& p : tradeoff.points) {
+    const bool less_time = p.time < found->time, less_energy = p.energy < found->energy;
+    both += less_time && less_energy;
+    faster += less_time && !less_energy;
+    thriftier += less_energy && !less_time;
+  }
+  return {{"of", tradeoff.points.size() - 1},
+          {"both", both},
+          {"only_faster", faster},
+          {"only_more_efficient", thriftier}};
+}
 
 Json hull_of(const Recording& recording, const Tradeoff& tradeoff) {
   const auto point = [&](std::size_t position) {
@@ -41,11 +62,17 @@ Json hull_of(const Recording& recording, const Tradeoff& tradeoff) {
           {"energy_within_one_percent", tradeoff.spread->energy_within_one_percent}};
 }
 
-Json correlations_of(const Tradeoff& tradeoff) {
+Json correlations_of(const Recording& recording, const Tradeoff& tradeoff) {
+  // Time, energy and metrics made of them correlate with themselves.
+  const auto follows_from_them = [&](const QuantityCorrelation& c) {
+    const RecordedColumn* column = c.is_parameter ? nullptr : recording.column(c.name);
+    return column && (column->is_metric || c.name == "time" || c.name.ends_with("energy") ||
+                      c.name == tradeoff.speed_name || c.name == tradeoff.efficiency_name);
+  };
   Json list = Json::array();
   for (const QuantityCorrelation& c : tradeoff.correlations) {
     if (list.size() == kMostCorrelations) break;
-    if (!std::isfinite(c.speed)) continue;
+    if (!std::isfinite(c.speed) || follows_from_them(c)) continue;
     Json row{{"name", c.name}, {"parameter", c.is_parameter}, {"speed", c.speed}};
     if (tradeoff.has_energy && std::isfinite(c.efficiency)) row["efficiency"] = c.efficiency;
     list.push_back(std::move(row));
@@ -66,14 +93,18 @@ Json centrality_of(const Recording& recording, const Tradeoff& tradeoff) {
 
 }  // namespace
 
-Json analysis_section(const Recording& recording) {
+Json analysis_section(const Recording& recording, const AnalysisContext& context) {
   const Tradeoff tradeoff = analyse_tradeoff(recording);
   if (tradeoff.points.size() < kFewest) return nullptr;
   Json section = Json::object();
   if (tradeoff.has_energy && tradeoff.quadrants && tradeoff.spread)
     section["hull"] = hull_of(recording, tradeoff);
-  section["correlations"] = correlations_of(tradeoff);
-  if (tradeoff.points.size() <= kMostForCentrality)
+  if (tradeoff.has_energy && context.default_row)
+    section["against_default"] = against_default(tradeoff, *context.default_row);
+  section["correlations"] = correlations_of(recording, tradeoff);
+  const bool whole =
+      static_cast<double>(recording.size()) >= kShareForCentrality * static_cast<double>(context.space);
+  if (whole && tradeoff.points.size() <= kMostForCentrality)
     section["centrality"] = centrality_of(recording, tradeoff);
   return section;
 }

@@ -33,6 +33,8 @@ using Json = nlohmann::ordered_json;
 /// in).
 constexpr std::size_t kMostPoints = 4000;
 constexpr std::size_t kTop = 10;
+/// Of a session that did not write down how large its space is.
+constexpr std::uint64_t kUnknownSpace = ~std::uint64_t{0};
 
 /// A measured session has a store behind it with an environment; other recordings tell only of themselves.
 struct Source {
@@ -123,7 +125,8 @@ class ReportDocument {
     document["created"] = iso_time(source_.created_at > 0 ? source_.created_at : wall_seconds());
     document["objective"] = {{"name", objective_.name()},
                              {"direction", objective_.direction() == Direction::maximise ? "max" : "min"},
-                             {"quantity", main_quantity()}};
+                             {"quantity", main_quantity()},
+                             {"pareto", objective_.kind() == Objective::Kind::pareto}};
     document["parameters"] = parameters();
     document["quantities"] = Json::array();
     document["units"] = Json::object();
@@ -135,7 +138,8 @@ class ReportDocument {
     document["best"] = order.empty() ? Json() : row(order.front());
     document["median"] = order.empty() ? Json() : row(order[order.size() / 2]);
     document["fastest"] = fastest();
-    document["default_row"] = default_row();
+    const auto default_row = default_index();
+    document["default_row"] = default_row ? row(*default_row) : Json();
     document["top"] = Json::array();
     for (std::size_t k = 0; k < std::min(kTop, order.size()); ++k) document["top"].push_back(row(order[k]));
     document["rows"] = sample();
@@ -143,7 +147,7 @@ class ReportDocument {
                           {"failed", recording_.size() - order.size()},
                           {"shown", document["rows"].size()}};
     document["convergence"] = convergence();
-    document["analysis"] = analysis_section(recording_);
+    document["analysis"] = analysis_section(recording_, {default_row, space_size()});
     document["failures"] = failures();
     document["environment"] = source_.environment;
     for (const auto& warning : recording_.warnings) document["environment"]["note"] = warning;
@@ -201,7 +205,14 @@ class ReportDocument {
     return row(quickest);
   }
 
-  Json default_row() const {
+  /// What the session wrote down; 0 for other recordings, which are taken for whole spaces.
+  std::uint64_t space_size() const {
+    const auto known = source_.environment.find("configurations");
+    if (known != source_.environment.end() && known->is_number_unsigned()) return *known;
+    return source_.created_at > 0 ? kUnknownSpace : 0;
+  }
+
+  std::optional<std::size_t> default_index() const {
     for (std::size_t index = 0; index < recording_.size(); ++index) {
       bool is_default = true;
       for (std::size_t p = 0; p < recording_.parameters.size() && is_default; ++p) {
@@ -209,9 +220,9 @@ class ReportDocument {
         const Value& value = parameter.values[recording_.position(index)[p]];
         is_default = value == parameter.default_value.value_or(parameter.values.front());
       }
-      if (is_default) return row(index);
+      if (is_default) return index;
     }
-    return {};
+    return std::nullopt;
   }
 
   Json sample() const {
@@ -236,8 +247,9 @@ class ReportDocument {
       const bool better =
           !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
       if (better) best = value;
-      if (better || index + 1 == recording_.size()) points.push_back({index + 1, *best});
+      if (better) points.push_back({index + 1, *best});
     }
+    if (best && points.back()[0] != recording_.size()) points.push_back({recording_.size(), *best});
     return points;
   }
 

@@ -74,6 +74,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"host_processor", cpu_name()},
       {"host_cores", std::thread::hardware_concurrency()},
       {"system", fmt::format("{} {}", system.sysname, system.release)},
+      {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };
   return document.dump();

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/store/store.hpp"
 
 namespace ergotune {
 namespace {
@@ -103,7 +104,14 @@ TEST_F(Report, AnalysesTheTradeOff) {
   EXPECT_NEAR(hull["speed_lost"].get<double>(), 0.6, 1e-9);
   EXPECT_NEAR(hull["energy_saved"].get<double>(), 1 - (71.6 / 600) / (387.5 / 1500), 1e-6);
   EXPECT_GE(hull["corners"].size(), 4u);
-  EXPECT_FALSE(analysis["correlations"].empty());
+  // Faster and more efficient than tile=1, core_clock_mhz=600: tile=4, and tile=2 but at its highest clock.
+  EXPECT_EQ(analysis["against_default"],
+            nlohmann::json({{"of", 11}, {"both", 7}, {"only_faster", 4}, {"only_more_efficient", 0}}));
+  for (const auto& correlation : analysis["correlations"]) {
+    EXPECT_NE(correlation["name"], "time") << "it goes with itself";
+    EXPECT_NE(correlation["name"], "energy");
+  }
+  EXPECT_EQ(analysis["correlations"][0]["name"], "tile");
   ASSERT_EQ(analysis["centrality"].size(), 2u);
   EXPECT_EQ(analysis["centrality"][0]["minima"], 1);
 }
@@ -118,6 +126,26 @@ TEST_F(Report, WithoutEnergyNothingIsSaidOfIt) {
   EXPECT_EQ(analysis["centrality"].size(), 1u);
   write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_TRUE(data()["analysis"].is_null());  // three configurations are no space
+}
+
+TEST_F(Report, LocalMinimaAreCountedOnlyWhereTheWholeSpaceIsStored) {
+  for (const int configurations : {12, 1000}) {
+    const auto file = folder_ / (std::to_string(configurations) + ".db");
+    {
+      Store store = Store::open(file);
+      const auto session =
+          store.session(SessionIdentity{.problem = "p"}, {"x"}, "time",
+                        nlohmann::json({{"configurations", configurations}, {"driver", ""}}).dump(), "{}");
+      for (int x = 1; x <= 12; ++x) {
+        Measurement m;
+        m.quantities["time"].value = 1e-3 * x;
+        store.add(session, {x}, m);
+      }
+    }
+    write_report(file, 0, folder_ / "report.html");
+    EXPECT_EQ(data()["analysis"].contains("centrality"), configurations == 12);
+    EXPECT_FALSE(data()["analysis"]["correlations"].empty());
+  }
 }
 
 // Top-level functions of a page's script become properties of the window, and "top" cannot be one.

@@ -30,7 +30,7 @@ const scaled = ['s', 'J', 'W', 'Hz'];
 const digits = (x, n = 4) => Number(x.toPrecision(n)).toString();
 function show(value, unit = '') {
   if (value === null || value === undefined || !isFinite(value)) return '–';
-  if (!scaled.includes(unit) || value === 0) return digits(value) + (unit ? ' ' + unit : '');
+  if (!scaled.includes(unit) || value === 0) return (Number.isInteger(value) ? value : digits(value)) + (unit ? ' ' + unit : '');
   const [factor, prefix] = prefixes.find(([f]) => Math.abs(value) >= f) || prefixes[prefixes.length - 1];
   return digits(value / factor) + ' ' + prefix + unit;
 }
@@ -48,6 +48,8 @@ function chart(parent, settings, tall = false) {
   return new Chart(canvas, settings);
 }
 const axis = (title, more = {}) => ({title: {display: true, text: title}, ...more});
+// of a logarithmic axis: 1, 2, 3, 5, 10 ... have room for their names
+const ticks = unit => ({callback: v => [1, 2, 3, 5].includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? show(v, unit) : ''});
 const tooltip = {callbacks: {label: item => item.raw.label || ''}};
 
 document.getElementById('title').textContent = data.problem + ' on ' + data.device;
@@ -57,9 +59,12 @@ document.getElementById('subtitle').textContent =
 if (data.provenance !== 'measured') {
   const label = document.getElementById('provenance');
   label.hidden = false;
-  label.textContent = data.provenance + ' values: nothing on this page was measured on the device it names';
+  label.textContent = data.provenance === 'replayed' ? 'replayed values: recorded earlier, nothing was measured for this page' :
+    data.provenance + ' values: nothing on this page was measured on the device it names';
 }
 
+// Of a front nothing is best of all: it is told by the one that is best in its first objective.
+const bestName = data.objective.pareto ? `best ${data.objective.quantity} of the Pareto front` : `best ${data.objective.name}`;
 const objectiveUnit = unitOf(data.objective.quantity);
 function answer() {
   const part = section('The answer');
@@ -72,7 +77,7 @@ function answer() {
   const card = (value, label) => cards.append(
       element('div', {class: 'card'}, element('div', {class: 'big'}, value), element('div', {class: 'label'}, label)));
   const interval = data.best.e > 0 ? ' ± ' + show(1.96 * data.best.e, objectiveUnit) : '';
-  card(show(data.best.v, objectiveUnit), `best ${data.objective.name}${interval ? ' (95 % interval' + interval + ')' : ''}`);
+  card(show(data.best.v, objectiveUnit), `${bestName}${interval ? ' (95 % interval' + interval + ')' : ''}`);
   const against = (other, label) => {
     if (!other || !(other.v > 0) || !(data.best.v > 0)) return;
     const ratio = data.objective.direction === 'max' ? data.best.v / other.v : other.v / data.best.v;
@@ -80,7 +85,7 @@ function answer() {
   };
   against(data.default_row, 'the default');
   against(data.median, 'the median');
-  if (data.best.q && data.best.q.energy !== undefined && data.fastest) {
+  if (data.best.q && data.best.q.energy !== undefined && data.fastest && data.best.q.time > data.fastest.q.time) {
     const e = data.best.q, f = data.fastest.q;
     if (f.energy > 0) card(digits(100 * (1 - e.energy / f.energy), 3) + ' %', 'less energy than the fastest');
     if (e.time > 0) card(digits(100 * (e.time / f.time - 1), 3) + ' %', 'more time than the fastest');
@@ -91,15 +96,26 @@ function answer() {
 function tradeOff() {
   const rows = data.rows.filter(r => r.q && r.q.energy > 0 && r.q.time > 0);
   if (rows.length < 2) return;
-  const part = section('Time against energy', 'Every configuration; the line is the Pareto front. Hover to read a configuration.');
+  const part = section('Time against energy', 'Every configuration; down and to the left is better. The line is the Pareto front: ' +
+    'nothing is both faster and needs less energy. Hover to read a configuration.');
   const points = rows.map(r => ({x: r.q.time, y: r.q.energy, label: `${show(r.q.time, 's')}, ${show(r.q.energy, 'J')}: ${configuration(r)}`}));
   const front = [];
   for (const p of [...points].sort((a, b) => a.x - b.x || a.y - b.y))
     if (!front.length || p.y < front[front.length - 1].y) front.push(p);
+  const mark = (row, label, name) => row && row.q && row.q.energy > 0 && row.q.time > 0 ? [{label, data: [{x: row.q.time, y: row.q.energy,
+    label: `${label}: ${show(row.q.time, 's')}, ${show(row.q.energy, 'J')}: ${configuration(row)}`}], backgroundColor: colour(name), pointRadius: 7, pointStyle: 'rectRot'}] : [];
   chart(part, {type: 'scatter', data: {datasets: [
+    ...mark(data.best, bestName, 'good'), ...mark(data.default_row, 'default', 'bad'),
     {label: 'Pareto front', data: front, showLine: true, borderColor: colour('accent'), backgroundColor: colour('accent'), pointRadius: 4},
     {label: 'configurations', data: points, backgroundColor: colour('main') + '80', pointRadius: 2.5}]},
-    options: {plugins: {tooltip, legend: {display: true}}, scales: {x: axis('time (s)', {type: 'logarithmic'}), y: axis('energy per launch (J)', {type: 'logarithmic'})}}}, true);
+    options: {plugins: {tooltip, legend: {display: true, labels: {usePointStyle: true}}}, scales: {
+      x: axis('time per launch', {type: 'logarithmic', ticks: ticks('s')}), y: axis('energy per launch', {type: 'logarithmic', ticks: ticks('J')})}}}, true);
+  const a = data.analysis && data.analysis.against_default;
+  if (a && a.of > 0) {
+    const share = n => `${n} (${percent(n / a.of)})`;
+    part.append(element('p', {}, `Of ${a.of} other configurations ${share(a.both)} are both faster and more efficient than the default, ` +
+      `${share(a.only_faster)} only faster, ${share(a.only_more_efficient)} only more efficient, ${share(a.of - a.both - a.only_faster - a.only_more_efficient)} neither.`));
+  }
 }
 
 function perParameter() {
@@ -125,7 +141,7 @@ function perParameter() {
       {data: rows.map((r, k) => ({x: place.get(r.c[i]) + 0.5 * jitter(k + 1), y: r.v, label: `${show(r.v, objectiveUnit)}: ${configuration(r)}`})),
        backgroundColor: colour('main') + '66', pointRadius: 2}]},
       options: {plugins: {tooltip, title: {display: true, text: parameter.name, color: colour('ink')}}, scales: {
-        x: {min: -0.6, max: used.length - 0.4, ticks: {stepSize: 1, callback: v => Number.isInteger(v) && v >= 0 && v < used.length ? parameter.values[used[v]] : ''}, grid: {display: false}},
+        x: {min: -0.6, max: used.length - 0.4, ticks: {stepSize: 1, includeBounds: false, callback: v => Number.isInteger(v) && v >= 0 && v < used.length ? parameter.values[used[v]] : ''}, grid: {display: false}},
         y: {type: positive ? 'logarithmic' : 'linear', ticks: {maxTicksLimit: 6, callback: v => show(v, objectiveUnit)}}}}});
   }
 }
@@ -158,8 +174,8 @@ function analysis() {
 }
 
 function hull(h) {
-  const part = section('Speed against efficiency', 'Up and to the right is better. The outline is the convex hull of everything measured; ' +
-    'the dashed lines go through the fastest and the most efficient configuration, and between them, up and right, lie the compromises.');
+  const part = section('Speed against efficiency', 'The same turned round: up and to the right is better. The outline is the convex hull of all configurations; ' +
+    'the dashed lines go through the fastest and the most efficient one, and up and right of both lie the compromises between them.');
   const rows = data.rows.filter(r => r.q && r.q.energy > 0 && r.q.time > 0);
   const speedOf = r => h.speed in r.q ? r.q[h.speed] : 1 / r.q.time;
   const efficiencyOf = r => h.efficiency in r.q ? r.q[h.efficiency] : 1 / r.q.energy;
@@ -171,11 +187,12 @@ function hull(h) {
   const dashed = data => ({data, showLine: true, borderColor: colour('soft'), borderDash: [5, 5], borderWidth: 1, pointRadius: 0});
   const name = (text, fallback) => text + (unitOf(text) ? ` (${unitOf(text)})` : fallback);
   chart(part, {type: 'scatter', data: {datasets: [
-    {data: [fast, thrifty], backgroundColor: colour('accent'), pointRadius: 6},
-    {data: outline, showLine: true, borderColor: colour('accent'), borderWidth: 1.5, backgroundColor: colour('accent'), pointRadius: 3},
+    {label: 'fastest', data: [fast], backgroundColor: colour('bad'), pointRadius: 7, pointStyle: 'rectRot'},
+    {label: 'most efficient', data: [thrifty], backgroundColor: colour('good'), pointRadius: 7, pointStyle: 'rectRot'},
+    {label: 'convex hull', data: outline, showLine: true, borderColor: colour('accent'), borderWidth: 1.5, backgroundColor: colour('accent'), pointRadius: 3},
     dashed([{x: least('x'), y: fast.y}, fast]), dashed([{x: thrifty.x, y: least('y')}, thrifty]),
-    {data: points, backgroundColor: colour('main') + '80', pointRadius: 2.5}]},
-    options: {plugins: {tooltip}, scales: {x: axis(name(h.speed, '')), y: axis(name(h.efficiency, ''))}}}, true);
+    {label: 'configurations', data: points, backgroundColor: colour('main') + '80', pointRadius: 2.5}]},
+    options: {plugins: {tooltip, legend: {display: true, labels: {usePointStyle: true, filter: item => item.text}}}, scales: {x: axis(name(h.speed, '')), y: axis(name(h.efficiency, ''))}}}, true);
   const facts = element('ul', {});
   const fact = text => facts.append(element('li', {}, text));
   fact(`The most efficient configuration needs ${percent(h.energy_saved)} less energy than the fastest and is ${percent(h.speed_lost)} slower.`);
@@ -187,15 +204,16 @@ function hull(h) {
 function correlations(list) {
   const withEnergy = list.some(c => c.efficiency !== undefined);
   const part = section(withEnergy ? 'What goes with speed and with efficiency' : 'What goes with speed',
-    'Correlation over the configurations: 1 goes along with it, -1 against it, 0 says nothing. Parameters that matter stand on top.');
-  table(part, ['quantity', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
-    [element('code', {}, c.name), c.parameter ? 'parameter' : 'measured', c.speed.toFixed(2),
+    'Correlation over all configurations: near 1, larger values go along with it; near -1, smaller ones do; near 0 it says nothing ' +
+    'on its own. The strongest stand on top.');
+  table(part, ['name', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
+    [element('code', {}, c.name), c.parameter ? 'parameter' : 'quantity', c.speed.toFixed(2),
      ...(withEnergy ? [c.efficiency === undefined ? '–' : c.efficiency.toFixed(2)] : [])]), [2, 3]);
 }
 
 function centrality(list) {
   const part = section('How hard the search is', 'Proportion of centrality (Schoonhoven et al., 2022): how much of where random local searches end ' +
-    'lies within so much of the best. A line that rises early belongs to an easy space. Only recorded configurations count.');
+    'lies within so much of the best. A line that is high at the left belongs to an easy space: most searches end at the best.');
   const colours = ['main', 'accent'];
   chart(part, {type: 'line', data: {datasets: list.map((c, k) => ({label: `${c.name} (${c.minima} local minima)`, borderColor: colour(colours[k % 2]),
     backgroundColor: colour(colours[k % 2]), pointRadius: 2, data: c.curve.map(([x, y]) => ({x: 100 * (x - 1), y: 100 * y, label: `${digits(100 * y, 3)} % within ${digits(100 * (x - 1), 3)} % of the best`}))}))},
@@ -211,7 +229,7 @@ function failures() {
 
 function environment() {
   const part = section('Environment');
-  table(part, ['', ''], Object.entries(data.environment).map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
+  table(part, ['', ''], Object.entries(data.environment).filter(([, v]) => v !== '').map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
 }
 
 answer(); tradeOff(); perParameter(); analysis(); convergence(); top(); failures(); environment();
