@@ -22,6 +22,7 @@ template <class F>
 void query(const std::filesystem::path& file, const char* sql, F&& each) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr), SQLITE_OK) << file;
+  sqlite3_busy_timeout(database, 10'000);  // a session may be writing at this moment
   sqlite3_stmt* statement = nullptr;
   EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK)
       << sqlite3_errmsg(database);
