@@ -15,16 +15,23 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
-  TemporaryFolder folder;
-  folder.write("c.toml", counting_problem(500));
+/// Starts a long session on c.toml and returns when it has stored some rows.
+ChildProcess long_session(const TemporaryFolder& folder, std::size_t rows) {
   ChildProcess session = start_ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random",
                                                  "--store", "c.db", "--jobs", "1"});
   const std::filesystem::path store = folder.path() / "c.db";
   const double deadline = host_seconds() + 60;
-  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < 4)) {
+  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < rows)) {
     ::usleep(50'000);
   }
+  return session;
+}
+
+TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(500));
+  ChildProcess session = long_session(folder, 4);
+  const std::filesystem::path store = folder.path() / "c.db";
   ::kill(session.pid(), SIGINT);
   const auto status = session.wait(20);
   ASSERT_TRUE(status) << "Ctrl-C does not end it";
@@ -63,18 +70,6 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   EXPECT_EQ(json_of(ergotune(folder, second))["statuses"]["wrong_result"], 1);
 }
 
-/// Starts a long session and returns when it has stored something.
-ChildProcess long_session(const TemporaryFolder& folder) {
-  ChildProcess session = start_ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random",
-                                                 "--store", "c.db", "--jobs", "1"});
-  const std::filesystem::path store = folder.path() / "c.db";
-  const double deadline = host_seconds() + 60;
-  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).empty())) {
-    ::usleep(50'000);
-  }
-  return session;
-}
-
 TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(500));
@@ -83,7 +78,7 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
                              "--budget", budget, "--no-confirm", "--json", "--quiet"});
   };
   const std::filesystem::path store = folder.path() / "c.db", lock = folder.path() / "c.db-session1.lock";
-  ChildProcess first = long_session(folder);
+  ChildProcess first = long_session(folder, 1);
   const ProcessResult second = tune("400");
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_EQ(second.out, "");

@@ -82,6 +82,10 @@ nlohmann::json json_of(const ProcessResult& result) {
 
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store) {
   std::map<std::string, std::vector<std::string>> rows;
+  bool begun = false;  // a session may have made the file and not yet its tables
+  query(store, "SELECT 1 FROM sqlite_master WHERE name = 'measurements'",
+        [&](sqlite3_stmt*) { begun = true; });
+  if (!begun) return rows;
   query(store, "SELECT configuration, status FROM measurements ORDER BY id",
         [&](sqlite3_stmt* statement) { rows[text_of(statement, 0)].push_back(text_of(statement, 1)); });
   return rows;
