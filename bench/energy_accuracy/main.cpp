@@ -40,11 +40,11 @@ std::unique_ptr<Subject> prepare(Device& device, Compiler& compiler, const std::
   const Constants constants = problem.constants_for(device.info().name, device.info().properties);
   subject->configuration = default_values(problem);
   const Binary binary = compiler.compile(
-      make_compile_job(problem, problem.kernel, device.info(), constants, subject->configuration));
+      make_compile_job(problem, problem.kernel(), device.info(), constants, subject->configuration));
   subject->kernel = device.load(binary);
-  subject->buffers = std::make_unique<KernelBuffers>(device, problem.kernel.arguments, constants);
+  subject->buffers = std::make_unique<KernelBuffers>(device, problem.kernel().arguments, constants);
   const ConfigurationScope scope(problem.parameters, subject->configuration, constants);
-  subject->kernel->bind(make_geometry(problem.kernel.launch, scope.scope()),
+  subject->kernel->bind(make_geometry(problem.kernel().launch, scope.scope()),
                         subject->buffers->arguments(scope.scope()));
   const MeasureOptions options;
   Timer timer(device, options);

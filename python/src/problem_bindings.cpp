@@ -111,15 +111,15 @@ void bind_problem(py::module_& module) {
              KernelSource source{language_from(language), file, text, {}};
              for (const auto& folder : include_folders) source.include_folders.push_back(std::filesystem::absolute(folder));
              if (!file.empty()) source.include_folders.push_back(std::filesystem::absolute(file).parent_path());
-             std::erase_if(p.kernel.sources, [&](const auto& s) { return s.language == source.language; });
-             p.kernel.sources.push_back(std::move(source));
-             p.kernel.function = Template::parse(function);
+             std::erase_if(p.kernel().sources, [&](const auto& s) { return s.language == source.language; });
+             p.kernel().sources.push_back(std::move(source));
+             p.kernel().function = Template::parse(function);
            },
            py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
            py::arg("include_folders") = std::vector<std::filesystem::path>{})
       .def("add_buffer",
            [](Problem& p, const std::string& name, const py::array& array, const std::string& access) {
-             p.kernel.arguments.push_back(buffer_argument(name, array, access));
+             p.kernel().arguments.push_back(buffer_argument(name, array, access));
            },
            py::arg("name"), py::arg("array"), py::arg("access") = "read")
       .def("add_scalar",
@@ -131,7 +131,7 @@ void bind_problem(py::module_& module) {
              if (!element) throw UserError("unknown scalar type \"" + type + "\"");
              argument.type = *element;
              argument.value = expression(value);
-             p.kernel.arguments.push_back(std::move(argument));
+             p.kernel().arguments.push_back(std::move(argument));
            },
            py::arg("name"), py::arg("value"), py::arg("type"))
       .def("add_local_memory",
@@ -141,18 +141,18 @@ void bind_problem(py::module_& module) {
              argument.name = name;
              argument.type = element_type(type).value_or(ElementType::float32);
              argument.count = expression(count);
-             p.kernel.arguments.push_back(std::move(argument));
+             p.kernel().arguments.push_back(std::move(argument));
            },
            py::arg("name"), py::arg("count"), py::arg("type") = "float32")
       .def("set_launch",
            [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
-             p.kernel.launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
+             p.kernel().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
            },
            py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
            py::arg("shared_memory_bytes") = 0)
       .def("add_options",
            [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
-             for (const auto& option : options) p.kernel.options[language].push_back(Template::parse(option));
+             for (const auto& option : options) p.kernel().options[language].push_back(Template::parse(option));
            },
            py::arg("options"), py::arg("language") = "")
       .def("add_parameter",

@@ -161,7 +161,7 @@ void run(const SpaceArguments& arguments) {
     const auto device = open_device(arguments.device);
     device_name = device->info().name;
     properties = device->info().properties;
-  } else if (asks_the_device(problem) && !problem.kernel.sources.empty()) {
+  } else if (asks_the_device(problem) && !problem.kernel().sources.empty()) {
     // The device that tune would take.
     const auto device = open_device("", &problem);
     device_name = device->info().name;

@@ -11,7 +11,7 @@ namespace {
 bool compiles(const DeviceInfo& device, const Problem& problem) {
   const auto any = [&](std::initializer_list<Language> languages) {
     return std::any_of(languages.begin(), languages.end(),
-                       [&](Language language) { return problem.kernel.source_for(language) != nullptr; });
+                       [&](Language language) { return problem.kernel().source_for(language) != nullptr; });
   };
   if (device.backend == "cuda") return any({Language::cuda});
   if (device.backend == "opencl") return any({Language::opencl});
@@ -39,7 +39,7 @@ DeviceInfo resolve(const std::string& id, const Problem* problem) {
     if (id.empty() ? !problem || compiles(device, *problem) : is_named(device, id)) return device;
   if (id.empty()) {
     std::string languages;
-    for (const auto& source : problem->kernel.sources)
+    for (const auto& source : problem->kernel().sources)
       languages += (languages.empty() ? "" : ", ") + to_string(source.language);
     fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
                      languages.empty() ? "none" : languages),

@@ -92,10 +92,7 @@ std::optional<EvaluationResult> InProcessEvaluator::wait(double) {
   if (state_->queue.empty()) return std::nullopt;
   EvaluationRequest request = std::move(state_->queue.front());
   state_->queue.pop_front();
-  if (state_->journal) {
-    state_->journal->announce(request);
-    state_->journal->wait_until_written(request);
-  }
+  if (state_->journal) state_->journal->about_to_run(request);
   RunOptions run;
   run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
   run.objective_quantity = request.objective_quantity;

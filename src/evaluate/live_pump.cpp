@@ -229,18 +229,10 @@ void LivePump::set_journal(RunJournal* journal) {
   journal_ = journal;
 }
 
-void LivePump::announce(Job& job) {
-  if (job.announced || job.reference_only) return;
+void LivePump::note(const Job& job) {
+  if (job.reference_only) return;
   const std::lock_guard lock(journal_mutex_);
-  if (!journal_) return;
-  job.announced = true;
-  journal_->announce(job.request);
-}
-
-void LivePump::wait_until_written(Job& job) {
-  announce(job);
-  const std::lock_guard lock(journal_mutex_);
-  if (journal_ && job.announced) journal_->wait_until_written(job.request);
+  if (journal_) journal_->about_to_run(job.request);
 }
 
 bool LivePump::has_reference() const {
@@ -397,8 +389,6 @@ void LivePump::dispatch() {
     to_run_.pop_front();
     start_run(std::move(job));
   }
-  // The next in line is written down while the present one runs.
-  if (!to_run_.empty()) announce(*to_run_.front());
 }
 
 void LivePump::start_compile(Worker& worker, JobPointer job) {
@@ -411,12 +401,10 @@ void LivePump::start_compile(Worker& worker, JobPointer job) {
     worker_died(worker, false);
     return;
   }
-  // On a CPU device the run follows its own compilation, which is the time in which the note becomes durable.
-  if (device_.is_cpu) announce(*job);
 }
 
 void LivePump::start_run(JobPointer job) {
-  wait_until_written(*job);
+  note(*job);
   Run run;
   run.id = job->request.id;
   run.configuration = job->request.configuration;

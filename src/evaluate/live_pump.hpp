@@ -46,7 +46,6 @@ class LivePump {
   struct Job {
     EvaluationRequest request;
     bool reference_only = false;
-    bool announced = false;
     std::shared_ptr<const Binary> binary;
     double compile_seconds = 0;
     double ours = 0;  ///< s of round trips that neither compiler nor kernel used
@@ -86,8 +85,7 @@ class LivePump {
   void finish(const JobPointer& job, Measurement measurement);
   void fail(const JobPointer& job, Status status, const std::string& message);
   void check_deadlines();
-  void announce(Job& job);
-  void wait_until_written(Job& job);
+  void note(const Job& job);
   void end_all(std::string why, bool user_error = false);
   std::string code_key(const Configuration& configuration) const;
   void wake();

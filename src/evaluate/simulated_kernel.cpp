@@ -29,7 +29,7 @@ const std::vector<std::string>& model_names() {
 KernelModel::KernelModel(const DeviceProfile& profile, const Problem& problem,
                          std::vector<Parameter> parameters)
     : model_(problem.simulation),
-      launch_(problem.kernel.launch),
+      launch_(problem.kernel().launch),
       parameters_(std::move(parameters)),
       constants_(problem.constants_for(profile.name, profile.properties)) {
   for (const auto& [name, expression] : model_) {

@@ -78,7 +78,7 @@ class CompileService {
     const double started = host_seconds();
     try {
       const CompileJob job =
-          make_compile_job(problem_, problem_.kernel, device_, constants_, request.configuration);
+          make_compile_job(problem_, problem_.kernel(), device_, constants_, request.configuration);
       const std::string key = CompileCache::key(job, identity_);
       if (auto known = cache_.find(key)) {
         answer.binary = std::move(*known);

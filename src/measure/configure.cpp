@@ -113,7 +113,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     }
   }
   job.function = kernel.function.render(scope);
-  job.arguments = signature_of(kernel.arguments.empty() ? problem.kernel.arguments : kernel.arguments);
+  job.arguments = signature_of(kernel.arguments.empty() ? problem.kernel().arguments : kernel.arguments);
   return job;
 }
 

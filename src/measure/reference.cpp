@@ -22,9 +22,9 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const KernelBuffers& 
   for (const auto& [name, file] : problem.verification.files) {
     std::optional<std::size_t> position;
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < problem.kernel.arguments.size(); ++i) {
-      names.push_back(problem.kernel.arguments[i].name);
-      if (problem.kernel.arguments[i].name == name) position = i;
+    for (std::size_t i = 0; i < problem.kernel().arguments.size(); ++i) {
+      names.push_back(problem.kernel().arguments[i].name);
+      if (problem.kernel().arguments[i].name == name) position = i;
     }
     if (!position)
       throw UserError(
@@ -48,7 +48,7 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const KernelBuffers& 
 ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
                               const DeviceInfo& measured) {
   const std::vector<Argument>& arguments =
-      reference.arguments.empty() ? problem.kernel.arguments : reference.arguments;
+      reference.arguments.empty() ? problem.kernel().arguments : reference.arguments;
   const Constants constants = problem.constants_for(measured.name, measured.properties);
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);
@@ -63,8 +63,8 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   ExpectedOutputs outputs;
   for (const std::size_t i : buffers.outputs()) {
     // A reference with its own argument list meets the problem's arguments by name.
-    for (std::size_t k = 0; k < problem.kernel.arguments.size(); ++k) {
-      if (problem.kernel.arguments[k].name == arguments[i].name) outputs[k] = buffers.read(i);
+    for (std::size_t k = 0; k < problem.kernel().arguments.size(); ++k) {
+      if (problem.kernel().arguments[k].name == arguments[i].name) outputs[k] = buffers.read(i);
     }
   }
   return outputs;

@@ -48,7 +48,7 @@ struct Runner::State {
         problem(p),
         options(std::move(o)),
         constants(p.constants_for(d.info().name, d.info().properties)),
-        buffers(d, p.kernel.arguments, constants),
+        buffers(d, p.kernel().arguments, constants),
         timer(device, options) {
     for (const Parameter& parameter : problem.parameters) names.push_back(parameter.name);
     if (!wants_verification()) return;
@@ -74,7 +74,7 @@ bool Runner::State::compare_outputs(Measurement& result) {
     std::vector<OutputView> views;
     for (const std::size_t i : buffers.outputs()) {
       OutputView view;
-      view.argument = &problem.kernel.arguments[i];
+      view.argument = &problem.kernel().arguments[i];
       view.actual = actual[i];
       if (expected && expected->contains(i)) view.expected = expected->at(i);
       views.push_back(view);
@@ -88,7 +88,7 @@ bool Runner::State::compare_outputs(Measurement& result) {
     return right;
   }
   for (const auto& [position, contents] : *expected) {
-    const Argument& argument = problem.kernel.arguments[position];
+    const Argument& argument = problem.kernel().arguments[position];
     const Comparison found =
         compare(argument.type, actual[position], contents, problem.verification.absolute_tolerance,
                 problem.verification.relative_tolerance);
@@ -134,7 +134,7 @@ void Runner::State::run(const Configuration& configuration, const Binary& binary
   const double started = host_seconds();
   const ConfigurationScope scope_of(problem.parameters, configuration, constants);
   const Scope scope = scope_of.scope();
-  const LaunchGeometry geometry = make_geometry(problem.kernel.launch, scope);
+  const LaunchGeometry geometry = make_geometry(problem.kernel().launch, scope);
   const std::unique_ptr<LoadedKernel> kernel = device.load(binary);
   kernel->bind(geometry, buffers.arguments(scope));
   const LoadedKernel::Resources resources = kernel->resources();
@@ -220,7 +220,7 @@ void Runner::add_observer(std::shared_ptr<Observer> observer) {
 void Runner::set_verifier(Verifier verifier) { state_->verifier = std::move(verifier); }
 
 CompileJob Runner::compile_job(const Configuration& configuration) const {
-  return make_compile_job(state_->problem, state_->problem.kernel, state_->device.info(), state_->constants,
+  return make_compile_job(state_->problem, state_->problem.kernel(), state_->device.info(), state_->constants,
                           configuration);
 }
 

@@ -178,7 +178,7 @@ void check_names(const Problem& problem) {
           restriction.name.empty() ? fmt::format("restriction {}", i + 1)
                                    : fmt::format("restriction \"{}\"", restriction.name));
   }
-  check_kernel(problem.kernel, constants, names);
+  check_kernel(problem.kernel(), constants, names);
   if (problem.verification.reference) {
     check_kernel(*problem.verification.reference, constants, names);
   }

@@ -43,6 +43,7 @@ Json write(const Restriction& restriction);
 Json write(const Metric& metric);
 Json write(const PlanStageSpec& stage);
 Json write(const PlanSpec& plan);
+Json write(const ObserverSpec& spec);
 
 template <class T>
 Json write_list(const std::vector<T>& items) {

@@ -154,7 +154,7 @@ std::string divisor(const Json& specification, const char* axis, const Source& s
 }
 
 void read_launch(const Json& specification, const Source& source, Problem& problem) {
-  Launch& launch = problem.kernel.launch;
+  Launch& launch = problem.kernel().launch;
   launch.block = read_size(specification, "LocalSize", problem.parameters, source);
   if (specification.contains("SharedMemory") && specification.at("SharedMemory").is_number()) {
     launch.shared_memory_bytes = Expression::constant(specification.at("SharedMemory").get<std::int64_t>());
@@ -238,7 +238,7 @@ void read_sizes(const Json& specification, Problem& problem) {
 }
 
 void read_kernel(const Json& specification, const Source& source, Problem& problem) {
-  Kernel& kernel = problem.kernel;
+  Kernel& kernel = problem.kernel();
   const std::string where = "KernelSpecification";
   kernel.function = Template::parse(text_at(specification, "KernelName", where, source));
   KernelSource code;

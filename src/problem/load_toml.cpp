@@ -41,13 +41,13 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   const bool modelled = root.has("simulation");
   if (root.has("kernel") || (!modelled && !root.optional_boolean("space_only").value_or(false))) {
     root.require("kernel", "a table [kernel] with function, source and arguments");
-    problem.kernel = read_kernel(*root.optional_table("kernel"), folder, nullptr, modelled);
+    problem.kernel() = read_kernel(*root.optional_table("kernel"), folder, nullptr, modelled);
   } else {
-    problem.kernel.function = Template::parse(problem.name);
+    problem.kernel().function = Template::parse(problem.name);
   }
   if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
   if (const auto table = root.optional_table("verification")) {
-    problem.verification = read_verification(*table, folder, problem.kernel);
+    problem.verification = read_verification(*table, folder, problem.kernel());
   }
   if (const auto table = root.optional_table("tune")) problem.defaults = read_tune(*table);
   if (const toml::node* node = root.find("objective")) {

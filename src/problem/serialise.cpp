@@ -185,12 +185,29 @@ static TuneDefaults read_tune(const Json& json) {
   return tune;
 }
 
+Json write(const ObserverSpec& spec) {
+  Json options = Json::object();
+  for (const auto& [name, values] : spec.options) options[name] = write_list(values);
+  return Json{{"name", spec.name}, {"options", options}, {"place", write(spec.place)}};
+}
+static ObserverSpec read_observer(const Json& json) {
+  ObserverSpec spec;
+  spec.name = json.at("name");
+  for (const auto& [name, values] : json.at("options").items())
+    spec.options[name] = read_list<Value>(values, read_value);
+  spec.place = read_place(json.at("place"));
+  return spec;
+}
+
 static Problem read_problem(const Json& json) {
   Problem problem;
   problem.name = json.at("name");
   problem.description = json.at("description");
   problem.file = read_path(json.at("file"));
-  problem.kernel = read_kernel(json.at("kernel"));
+  problem.kernel() = read_kernel(json.at("kernel"));
+  if (json.contains("further_kernels")) {
+    for (const Json& kernel : json.at("further_kernels")) problem.kernels.push_back(read_kernel(kernel));
+  }
   problem.constants = read_constants(json.at("constants"));
   for (const auto& [device, constants] : json.at("constants_by_device").items()) {
     problem.constants_by_device[device] = read_constants(constants);
@@ -204,6 +221,7 @@ static Problem read_problem(const Json& json) {
   problem.verification = read_verification(json.at("verification"));
   problem.plans = read_list<PlanSpec>(json.at("plans"), read_plan);
   problem.defaults = read_tune(json.at("defaults"));
+  if (json.contains("observers")) problem.observers = read_list<ObserverSpec>(json.at("observers"), read_observer);
   if (const auto model = json.find("simulation"); model != json.end()) {
     for (const auto& [name, expression] : model->items())
       problem.simulation[name] = read_expression(expression);
@@ -220,11 +238,11 @@ std::string serialise(const Problem& problem) {
   for (const auto& [device, constants] : problem.constants_by_device) by_device[device] = write(constants);
   Json simulation = Json::object();
   for (const auto& [name, expression] : problem.simulation) simulation[name] = write(expression);
-  const Json json{{"ergotune_problem", kDocumentVersion},
+  Json json{{"ergotune_problem", kDocumentVersion},
                   {"name", problem.name},
                   {"description", problem.description},
                   {"file", write(problem.file)},
-                  {"kernel", write(problem.kernel)},
+                  {"kernel", write(problem.kernel())},
                   {"constants", write(problem.constants)},
                   {"constants_by_device", by_device},
                   {"parameters", write_list(problem.parameters)},
@@ -236,6 +254,11 @@ std::string serialise(const Problem& problem) {
                   {"plans", write_list(problem.plans)},
                   {"defaults", write(problem.defaults)},
                   {"simulation", simulation}};
+  // Absent where there is nothing to say, so that the identity of stored sessions stays what it was.
+  if (problem.kernels.size() > 1) {
+    for (std::size_t k = 1; k < problem.kernels.size(); ++k) json["further_kernels"].push_back(write(problem.kernels[k]));
+  }
+  if (!problem.observers.empty()) json["observers"] = write_list(problem.observers);
   // A source may hold bytes that are not UTF-8 (a comment in Latin-1); they must not stop a session.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

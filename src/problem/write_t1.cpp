@@ -169,7 +169,7 @@ void add_options(const Kernel& kernel, const std::string& language, const Consta
 }
 
 Json kernel_json(const Problem& problem) {
-  const Kernel& kernel = problem.kernel;
+  const Kernel& kernel = problem.kernel();
   const KernelSource* source = device_source(kernel);
   const bool cuda = source && source->language == Language::cuda;
   Json options = Json::array();

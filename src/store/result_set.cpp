@@ -28,7 +28,7 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
 void take_problem(const std::string& document, ResultSet& results) {
   if (document.empty() || document == "{}") return;
   const Problem problem = deserialise(document);
-  if (!problem.kernel.function.text().empty()) results.kernel = problem.kernel.function.text();
+  if (!problem.kernel().function.text().empty()) results.kernel = problem.kernel().function.text();
   results.constants = problem.constants;
   results.metrics = problem.metrics;
   results.goal = problem.objective;

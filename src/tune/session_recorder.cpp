@@ -18,20 +18,13 @@ SessionRecorder::~SessionRecorder() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SessionRecorder::announce(const EvaluationRequest& request) {
+void SessionRecorder::about_to_run(const EvaluationRequest& request) {
   // A repetition is of a configuration that is known to run.
   if (!store_ || request.repeat) return;
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back({Kind::begin, request.id, request.configuration, {}});
-    open_[request.id] = request.configuration;
-  }
-  changed_.notify_all();
-}
-
-void SessionRecorder::wait_until_written(const EvaluationRequest& request) {
-  if (!store_ || request.repeat) return;
   std::unique_lock lock(mutex_);
+  queue_.push_back({Kind::begin, request.id, request.configuration, {}});
+  open_[request.id] = request.configuration;
+  changed_.notify_all();
   changed_.wait(lock, [&] { return fault_ || written_.erase(request.id) > 0; });
 }
 

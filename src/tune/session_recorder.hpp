@@ -22,8 +22,7 @@ class SessionRecorder : public RunJournal {
   SessionRecorder(Store* store, std::int64_t session);
   ~SessionRecorder() override;
 
-  void announce(const EvaluationRequest& request) override;
-  void wait_until_written(const EvaluationRequest& request) override;
+  void about_to_run(const EvaluationRequest& request) override;
 
   /// Queues a row, which is written at the next announce() or kick(): waking the writer here would hold up
   /// the next configuration. Its number, which is durable once durable() has reached it. Throws what an

@@ -45,7 +45,7 @@ std::string identity_document(Problem problem) {
       source.include_folders.clear();
     }
   };
-  forget_place(problem.kernel);
+  forget_place(problem.kernel());
   if (problem.verification.reference) {
     auto reference = std::make_shared<Kernel>(*problem.verification.reference);
     forget_place(*reference);
@@ -208,7 +208,7 @@ void prepare_live(PreparedSession& prepared, const SetupOptions& options) {
   prepared.device = device->device();
   prepared.constants = prepared.problem.constants_for(prepared.device.name, prepared.device.properties);
   for (const std::string& note : device->notes()) prepared.notes.push_back(note);
-  std::vector<const KernelSource*> sources{&source_for_device(original.kernel, prepared.device.backend)};
+  std::vector<const KernelSource*> sources{&source_for_device(original.kernel(), prepared.device.backend)};
   if (const auto& reference = original.verification.reference;
       reference && has_source_for(*reference, prepared.device.backend))
     sources.push_back(&source_for_device(*reference, prepared.device.backend));

@@ -47,9 +47,9 @@ TEST(DeviceList, TheBestDeviceFitsTheProblemsLanguages) {
   problem.name = "p";
   KernelSource source;
   source.language = Language::fortran;
-  problem.kernel.sources = {source};
+  problem.kernel().sources = {source};
   EXPECT_EQ(open_device("", &problem)->info().backend, "host");
-  problem.kernel.sources[0].language = Language::hip;
+  problem.kernel().sources[0].language = Language::hip;
   try {
     open_device("", &problem);
     ADD_FAILURE();

@@ -39,7 +39,7 @@ class RunningExample : public testing::TestWithParam<std::pair<const char*, cons
 TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   const auto [file, backend] = GetParam();
   const Problem problem = load(file);
-  if (problem.kernel.source_for(Language::fortran)) SKIP_WITHOUT_FORTRAN();
+  if (problem.kernel().source_for(Language::fortran)) SKIP_WITHOUT_FORTRAN();
   std::unique_ptr<Device> device;
   for (const auto& info : list_devices())
     if (info.backend == backend) device = open_device(info.id);
@@ -89,7 +89,7 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
     }) << words(problem, configuration);
   };
   const auto configurations = some_configurations(problem, constants, 12);
-  for (const auto& configuration : configurations) compile(problem.kernel, configuration);
+  for (const auto& configuration : configurations) compile(problem.kernel(), configuration);
   if (problem.verification.kind == Verification::Kind::kernel)
     compile(*problem.verification.reference, configurations[0]);
 }

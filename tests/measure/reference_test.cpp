@@ -33,7 +33,7 @@ source.c.text = "void fill_reference(float *y) { for (int i = 0; i < N; ++i) y[i
                                         "problem.toml");
   test::FakeDevice device;
   const Constants constants = problem.constants_for(device.info().name, device.info().properties);
-  const KernelBuffers buffers(device, problem.kernel.arguments, constants);
+  const KernelBuffers buffers(device, problem.kernel().arguments, constants);
   const auto outputs = expected_outputs(problem, device, buffers);
   ASSERT_TRUE(outputs);
   ASSERT_EQ(outputs->at(0).size(), 8 * sizeof(float));

@@ -38,16 +38,16 @@ Problem doubling() {
   problem.parameters.push_back(parameter);
   KernelSource source;
   source.text = "kernel";
-  problem.kernel.sources.push_back(source);
-  problem.kernel.function = Template::parse("double_{{block_size_x}}");
+  problem.kernel().sources.push_back(source);
+  problem.kernel().function = Template::parse("double_{{block_size_x}}");
   Argument n;
   n.name = "n";
   n.kind = Argument::Kind::scalar;
   n.type = ElementType::int32;
   n.value = Expression::parse("n");
-  problem.kernel.arguments = {n, buffer("a", Access::read), buffer("b", Access::write)};
-  problem.kernel.launch.block = {Expression::parse("block_size_x")};
-  problem.kernel.launch.global = {Expression::parse("n")};
+  problem.kernel().arguments = {n, buffer("a", Access::read), buffer("b", Access::write)};
+  problem.kernel().launch.block = {Expression::parse("block_size_x")};
+  problem.kernel().launch.global = {Expression::parse("n")};
   return problem;
 }
 
@@ -198,7 +198,7 @@ TEST_F(RunnerTest, AKernelThatSpoilsItsInputsDoesNotSpoilTheNextConfiguration) {
 }
 
 TEST_F(RunnerTest, InOutBuffersAreRestoredForVerificationAndTiming) {
-  problem.kernel.arguments[2].access = Access::read_write;
+  problem.kernel().arguments[2].access = Access::read_write;
   float largest = 0;
   device.kernels["double_32"] = [&](const FakeLaunch& launch) {
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -216,7 +216,7 @@ TEST_F(RunnerTest, InOutBuffersAreRestoredForVerificationAndTiming) {
 
 TEST_F(RunnerTest, ReferenceKernel) {
   problem.verification.kind = Verification::Kind::kernel;
-  auto reference = std::make_shared<Kernel>(problem.kernel);
+  auto reference = std::make_shared<Kernel>(problem.kernel());
   reference->function = Template::parse("reference");
   problem.verification.reference = reference;
   device.kernels["reference"] = right(1);
@@ -229,7 +229,7 @@ TEST_F(RunnerTest, ReferenceKernel) {
 
 TEST_F(RunnerTest, AReferenceThatDoesNotRunIsTheUsersMistake) {
   problem.verification.kind = Verification::Kind::kernel;
-  auto reference = std::make_shared<Kernel>(problem.kernel);
+  auto reference = std::make_shared<Kernel>(problem.kernel());
   reference->function = Template::parse("missing");
   problem.verification.reference = reference;
   EXPECT_THROW(Runner(device, problem, options), UserError);
@@ -290,7 +290,7 @@ TEST_F(RunnerTest, WithoutRoomForCopiesBuffersAreRestoredFromTheHost) {
 }
 
 TEST_F(RunnerTest, GlobalSizesAreRoundedUpToWholeBlocks) {
-  problem.kernel.launch.global = {Expression::parse("n - 1")};
+  problem.kernel().launch.global = {Expression::parse("n - 1")};
   LaunchGeometry seen;
   device.kernels["double_64"] = [&](const FakeLaunch& launch) {
     seen = launch.geometry;
@@ -306,9 +306,9 @@ TEST_F(RunnerTest, CompileJobCarriesParametersAndConstantsAsMacros) {
   problem.constants["alpha"] = 0.5;
   problem.constants["flag"] = true;
   device.device_info.properties["device.warp_size"] = 32;
-  problem.kernel.options[""] = {Template::parse("-DTWICE={{2*block_size_x}}")};
-  problem.kernel.options["opencl"] = {Template::parse("-cl-fast-relaxed-math")};
-  problem.kernel.options["cuda"] = {Template::parse("-lineinfo")};
+  problem.kernel().options[""] = {Template::parse("-DTWICE={{2*block_size_x}}")};
+  problem.kernel().options["opencl"] = {Template::parse("-cl-fast-relaxed-math")};
+  problem.kernel().options["cuda"] = {Template::parse("-lineinfo")};
   Runner runner(device, problem, options);
   const CompileJob job = runner.compile_job({Value(64)});
   EXPECT_THAT(job.defines, ::testing::ElementsAre(std::pair("block_size_x", "64"), std::pair("alpha", "0.5"),

@@ -70,7 +70,7 @@ TEST(LoadProblem, ReadsExecutionParameters) {
 
 TEST(LoadProblem, ReadsKernelArgumentsAndVerification) {
   const Problem problem = load_problem(kProblems / "gemm.toml");
-  const Kernel& kernel = problem.kernel;
+  const Kernel& kernel = problem.kernel();
   ASSERT_EQ(kernel.arguments.size(), 6u);
   EXPECT_EQ(kernel.arguments[0].kind, Argument::Kind::scalar);
   EXPECT_EQ(kernel.arguments[3].fill.seed, 7u);
@@ -113,10 +113,10 @@ TEST(LoadProblem, ReadsGoalPlansAndDefaults) {
 
 TEST(LoadProblem, TakesSourceFromTheFileItself) {
   const Problem problem = load_problem(kProblems / "vector_add.toml");
-  ASSERT_EQ(problem.kernel.sources.size(), 1u);
-  EXPECT_EQ(problem.kernel.sources[0].language, Language::c);
-  EXPECT_THAT(problem.kernel.sources[0].text, HasSubstr("void vector_add"));
-  EXPECT_TRUE(problem.kernel.sources[0].file.empty());
+  ASSERT_EQ(problem.kernel().sources.size(), 1u);
+  EXPECT_EQ(problem.kernel().sources[0].language, Language::c);
+  EXPECT_THAT(problem.kernel().sources[0].text, HasSubstr("void vector_add"));
+  EXPECT_TRUE(problem.kernel().sources[0].file.empty());
   EXPECT_EQ(problem.verification.kind, Verification::Kind::first_correct);
 }
 
@@ -173,7 +173,7 @@ TEST(LoadProblem, ReadsT1) {
   EXPECT_FALSE(problem.parameters[1].default_value.has_value()) << "9 is not one of its values";
   EXPECT_THAT(problem.parameters[1].values, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(problem.parameters[2].values, ElementsAre("a,b", "c"));
-  const Kernel& kernel = problem.kernel;
+  const Kernel& kernel = problem.kernel();
   ASSERT_EQ(kernel.launch.grid.size(), 2u);
   Constants known = problem.constants;
   known["block_size_x"] = 32;
@@ -211,7 +211,7 @@ TEST(LoadProblem, AModelOrASpaceNeedsNoKernel) {
   EXPECT_EQ(message_of("space_only = true\n" + parameters), "no error");
   const Problem problem =
       parse_problem("name = \"m\"\n" + parameters + "[simulation]\nflops = \"2*bx\"\n", "model.toml");
-  EXPECT_EQ(problem.kernel.function.text(), "m");
+  EXPECT_EQ(problem.kernel().function.text(), "m");
   EXPECT_EQ(problem.simulation.at("flops").text(), "2*bx");
   EXPECT_EQ(message_of(parameters +
                        "[kernel]\nfunction = \"f\"\nsource.opencl.text = \"x\"\n[simulation]\nflops = 1\n"),
@@ -233,7 +233,7 @@ TEST(LoadProblem, TheDocumentedExampleIsAProblem) {
   const Problem problem = parse_problem(example, kProblems / "example.toml");
   EXPECT_EQ(problem.parameters.size(), 9u);
   EXPECT_EQ(problem.execution_parameters.size(), 3u);
-  EXPECT_EQ(problem.kernel.arguments.size(), 6u);
+  EXPECT_EQ(problem.kernel().arguments.size(), 6u);
   EXPECT_EQ(problem.plans.size(), 1u);
   EXPECT_EQ(problem.verification.kind, Verification::Kind::host_function);
 }

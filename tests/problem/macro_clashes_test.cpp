@@ -72,7 +72,7 @@ TEST(MacroClashes, TheExamplesAreClean) {
     if (entry.path().extension() != ".toml") continue;
     const Problem problem = load_problem(entry.path());
     std::vector<const KernelSource*> sources;
-    for (const KernelSource& source : problem.kernel.sources) sources.push_back(&source);
+    for (const KernelSource& source : problem.kernel().sources) sources.push_back(&source);
     EXPECT_THAT(macro_clash_notes(problem, problem.constants, sources), IsEmpty()) << entry.path();
     ++seen;
   }

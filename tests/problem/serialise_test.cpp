@@ -70,13 +70,13 @@ Problem arbitrary_problem() {
   argument.fill.low = *rc::gen::arbitrary<double>();
   argument.fill.data = std::make_shared<std::vector<std::uint8_t>>(
       *rc::gen::container<std::vector<std::uint8_t>>(rc::gen::arbitrary<std::uint8_t>()));
-  problem.kernel.arguments.push_back(argument);
-  problem.kernel.sources.push_back({Language::hip, "f.cpp", *words(), {"/a", "/b c"}});
-  problem.kernel.function = Template::parse("gemm<{{TILE}}, float>");
-  problem.kernel.options["cuda"] = {Template::parse("-DX={{a+1}}")};
-  problem.kernel.launch.block = {Expression::parse("a"), Expression::parse("b")};
+  problem.kernel().arguments.push_back(argument);
+  problem.kernel().sources.push_back({Language::hip, "f.cpp", *words(), {"/a", "/b c"}});
+  problem.kernel().function = Template::parse("gemm<{{TILE}}, float>");
+  problem.kernel().options["cuda"] = {Template::parse("-DX={{a+1}}")};
+  problem.kernel().launch.block = {Expression::parse("a"), Expression::parse("b")};
   problem.verification.kind = Verification::Kind::kernel;
-  problem.verification.reference = std::make_shared<Kernel>(problem.kernel);
+  problem.verification.reference = std::make_shared<Kernel>(problem.kernel());
   problem.verification.files["c"] = "c.bin";
   problem.objective = {*words(), Direction::maximise, {"f", 1, 2}};
   problem.plans.push_back({*words(), {{*words(), {"code"}, {{"x", *values()}}, "time", "random", "25", {"f", 3, 4}}}});
@@ -103,8 +103,8 @@ TEST(Serialise, RoundTripIsLossless) {
       RC_ASSERT(a.default_value.has_value() == b.default_value.has_value());
       RC_ASSERT(a.place.file == b.place.file && a.place.line == b.place.line);
     }
-    RC_ASSERT(*again.kernel.arguments[0].fill.data == *problem.kernel.arguments[0].fill.data);
-    RC_ASSERT(again.kernel.arguments[0].fill.low == problem.kernel.arguments[0].fill.low);
+    RC_ASSERT(*again.kernel().arguments[0].fill.data == *problem.kernel().arguments[0].fill.data);
+    RC_ASSERT(again.kernel().arguments[0].fill.low == problem.kernel().arguments[0].fill.low);
     RC_ASSERT(again.restrictions[0].expression.to_string() == problem.restrictions[0].expression.to_string());
     RC_ASSERT(again.defaults.seed == problem.defaults.seed);
   });
@@ -114,7 +114,7 @@ TEST(Serialise, WholeFileGoesThrough) {
   const Problem problem = load_problem(kProblems / "gemm.toml");
   const Problem again = deserialise(serialise(problem));
   EXPECT_EQ(serialise(again), serialise(problem));
-  EXPECT_EQ(again.kernel.sources[0].text, problem.kernel.sources[0].text);
+  EXPECT_EQ(again.kernel().sources[0].text, problem.kernel().sources[0].text);
   EXPECT_EQ(again.execution_parameters.size(), 3u);
   EXPECT_EQ(again.parameters[5].range->stop.text(), problem.parameters[5].range->stop.text());
 }

@@ -30,15 +30,14 @@ struct EvaluationResult {
   Measurement measurement;
 };
 
-/// Where an evaluator that really runs kernels has written down what it is about to run, so that a resume
-/// does not meet a culprit twice. Called from the evaluator's own thread.
+/// Where an evaluator that really runs kernels writes down what it is about to run, so that a resume does not meet a
+/// culprit twice. Called from the evaluator's own thread.
 class RunJournal {
  public:
   virtual ~RunJournal() = default;
-  /// The request will probably run next. Returns at once.
-  virtual void announce(const EvaluationRequest& request) = 0;
-  /// Returns when the announcement is durable; called right before the configuration runs.
-  virtual void wait_until_written(const EvaluationRequest& request) = 0;
+  /// The request runs next, on its slot; durable when this returns. Called once for each request that runs, right
+  /// before it does. Must not throw: what cannot be written is told by the session's next write.
+  virtual void about_to_run(const EvaluationRequest& request) = 0;
 };
 
 class Evaluator {

@@ -151,12 +151,20 @@ struct ExecutionParameterSpec {
   SourcePlace place;
 };
 
+/// An observer that the user asks for by name (measure/observer_registry.hpp), with its options as lists of values.
+struct ObserverSpec {
+  std::string name;
+  std::map<std::string, std::vector<Value>> options;
+  SourcePlace place;
+};
+
 struct Problem {
   std::string name;
   std::string description;
   /// The file it was read from; empty for problems made in memory.
   std::filesystem::path file;
-  Kernel kernel;
+  /// What is tuned: at least one. Several make one workload, whose round is measured as a whole.
+  std::vector<Kernel> kernels{1};
   Constants constants;
   /// Constants for devices whose name contains the key.
   std::map<std::string, Constants> constants_by_device;
@@ -167,10 +175,15 @@ struct Problem {
   ObjectiveSpec objective;
   Verification verification;
   std::vector<PlanSpec> plans;
+  /// Asked for beside time and energy: [observers] in a problem file.
+  std::vector<ObserverSpec> observers;
   TuneDefaults defaults;
   /// What a simulated device is told about the kernel (evaluate/simulated.hpp); empty: its defaults.
   std::map<std::string, Expression> simulation;
 
+  /// The kernel of a problem that has one: the first.
+  Kernel& kernel() { return kernels.front(); }
+  const Kernel& kernel() const { return kernels.front(); }
   /// Constants that hold on a device: the problem's, those by device name, and the device's properties.
   Constants constants_for(const std::string& device_name, const Constants& device_properties) const;
   /// The search space on a device with these properties.
