@@ -238,6 +238,20 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
 }
 
 Objective::Kind Objective::kind() const { return state_->kind; }
+ObjectiveSpec Objective::spec() const {
+  ObjectiveSpec spec = state_->spec;
+  if (state_->text.terms.size() > 1) return spec;
+  spec.direction = direction();
+  const std::size_t begin = spec.text.find_first_not_of(" \t");
+  const std::size_t space = begin == std::string::npos ? begin : spec.text.find_first_of(" \t", begin);
+  const std::size_t rest = space == std::string::npos ? space : spec.text.find_first_not_of(" \t", space);
+  if (rest == std::string::npos || spec.text[rest] == '(') return spec;
+  const std::string first = spec.text.substr(begin, space - begin);
+  for (const char* word : {"max", "min", "maximise", "minimise", "maximize", "minimize"}) {
+    if (first == word) spec.text.erase(0, rest);
+  }
+  return spec;
+}
 const std::string& Objective::name() const { return state_->spec.text; }
 Direction Objective::direction() const { return state_->text.terms.front().direction; }
 std::size_t Objective::count() const { return state_->kind == Kind::pareto ? state_->text.terms.size() : 1; }

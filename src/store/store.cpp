@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <map>
+#include <cstdlib>
 #include <optional>
 
 #include "ergotune/base/clock.hpp"
@@ -12,58 +11,11 @@
 #include "store/database.hpp"
 #include "store/flusher.hpp"
 #include "store/json_values.hpp"
+#include "store/schema.hpp"
 
 namespace ergotune {
 
 namespace {
-
-constexpr std::int64_t kApplicationId = 0x4552474f;  // "ERGO"
-constexpr std::int64_t kSchemaVersion = 1;
-
-constexpr const char* kSchema = R"sql(
-CREATE TABLE sessions (
-  id INTEGER PRIMARY KEY,
-  identity_hash TEXT NOT NULL UNIQUE,
-  problem TEXT NOT NULL,
-  device TEXT NOT NULL,
-  device_identity TEXT NOT NULL,
-  conditions TEXT NOT NULL,
-  provenance TEXT NOT NULL,
-  created_at REAL NOT NULL,         -- s since the epoch
-  parameter_names TEXT NOT NULL,    -- JSON list
-  objective TEXT NOT NULL,
-  environment TEXT NOT NULL,        -- JSON
-  document TEXT NOT NULL            -- the whole problem, JSON
-);
-CREATE TABLE measurements (
-  id INTEGER PRIMARY KEY,
-  session INTEGER NOT NULL REFERENCES sessions(id),
-  configuration TEXT NOT NULL,      -- JSON list, in the order of parameter_names
-  status TEXT NOT NULL,
-  message TEXT NOT NULL,
-  quantities TEXT NOT NULL,         -- JSON {name: {value, standard_error, n, method, provenance, sensor}}, SI units
-  metrics TEXT NOT NULL,            -- JSON {name: value}
-  metric_errors TEXT NOT NULL,      -- JSON {name: standard error}
-  warnings TEXT NOT NULL,           -- JSON list
-  times TEXT NOT NULL,              -- JSON list, s
-  compile_seconds REAL NOT NULL, verify_seconds REAL NOT NULL,
-  measure_seconds REAL NOT NULL, tuner_seconds REAL NOT NULL,
-  finished_at REAL NOT NULL         -- s since the epoch
-);
-CREATE INDEX measurements_by_session ON measurements(session, id);
--- What is running right now, so that a crash of everything is known by its culprit.
-CREATE TABLE running (
-  session INTEGER NOT NULL REFERENCES sessions(id),
-  configuration TEXT NOT NULL,
-  since REAL NOT NULL,
-  PRIMARY KEY (session, configuration)
-) WITHOUT ROWID;
-)sql";
-
-constexpr const char* kSessionColumns =
-    "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, "
-    "objective, "
-    "(SELECT count(*) FROM measurements m WHERE m.session = s.id) FROM sessions s ";
 
 Provenance provenance_named(const std::string& name) {
   for (const Provenance provenance : {Provenance::replayed, Provenance::simulated, Provenance::modelled}) {
@@ -72,56 +24,29 @@ Provenance provenance_named(const std::string& name) {
   return Provenance::measured;
 }
 
-std::int64_t pragma(const Database& database, const std::string& name) {
-  Statement statement(database, "PRAGMA " + name);
-  return statement.step() ? statement.integer(0) : 0;
+std::string direction_text(const ObjectiveSpec& objective) {
+  if (!objective.direction) return {};
+  return *objective.direction == Direction::maximise ? "max" : "min";
 }
 
-void check_header(const std::filesystem::path& file) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error))
-    throw UserError("this is a folder, not a store", {file.string(), 0, 0});
-  char header[16] = {};
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(header, sizeof header);
-  if (stream.gcount() > 0 && std::string_view(header, static_cast<std::size_t>(stream.gcount())) !=
-                                 std::string_view("SQLite format 3\0", 16)) {
-    throw UserError("this is not an ergotune store; name another file with --store", {file.string(), 0, 0});
-  }
+ObjectiveSpec objective_from(std::string text, const std::string& direction) {
+  ObjectiveSpec objective;
+  objective.text = std::move(text);
+  if (!direction.empty()) objective.direction = direction == "max" ? Direction::maximise : Direction::minimise;
+  return objective;
 }
 
-void prepare_schema(const Database& database) {
-  Transaction transaction(database);
-  const std::int64_t application = pragma(database, "application_id");
-  const std::int64_t version = pragma(database, "user_version");
-  const SourcePlace place{database.file().string(), 0, 0};
-  if (application == 0 && version == 0) {
-    Statement tables(database, "SELECT count(*) FROM sqlite_master");
-    if (tables.step() && tables.integer(0) > 0) {
-      throw UserError("this is an SQLite database of another program; name another file with --store", place);
-    }
-    tables.reset();
-    database.execute(kSchema);
-    database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
-    database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
-  } else if (application != kApplicationId) {
-    throw UserError("this is an SQLite database of another program; name another file with --store", place);
-  }
-  transaction.commit();
-}
-
-void check_schema(const Database& database) {
-  const SourcePlace place{database.file().string(), 0, 0};
-  if (pragma(database, "application_id") != kApplicationId) {
-    throw UserError("this is an SQLite database of another program", place);
-  }
-  const std::int64_t version = pragma(database, "user_version");
-  if (version > kSchemaVersion) {
-    throw UserError(
-        fmt::format("this store has schema {}, and this ergotune knows up to {}: use a newer ergotune",
-                    version, kSchemaVersion),
-        place);
-  }
+// Stores of version 1, which are opened only to be read, have no runs.
+std::string session_query(std::int64_t version, const std::string& condition) {
+  const char* runs = version > 1 ? "(SELECT count(*) FROM runs r WHERE r.session = s.id), "
+                                   "(SELECT max(started_at) FROM runs r WHERE r.session = s.id), "
+                                   "(SELECT objective FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1), "
+                                   "(SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1) "
+                                 : "0, NULL, '', '' ";
+  return fmt::format(
+      "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, objective, "
+      "(SELECT count(*) FROM measurements m WHERE m.session = s.id), {} FROM sessions s {}",
+      runs, condition);
 }
 
 SessionInfo session_row(const Statement& row) {
@@ -134,8 +59,14 @@ SessionInfo session_row(const Statement& row) {
   info.provenance = provenance_named(row.text(5));
   info.created_at = row.real(6);
   info.parameter_names = Json::parse(row.text(7)).get<std::vector<std::string>>();
-  info.objective = row.text(8);
+  info.objective = objective_from(row.text(8), {});
   info.rows = static_cast<std::uint64_t>(row.integer(9));
+  info.runs = static_cast<std::uint64_t>(row.integer(10));
+  info.worked_at = info.created_at;
+  if (info.runs > 0) {
+    info.worked_at = row.real(11);
+    info.objective = objective_from(row.text(12), row.text(13));
+  }
   return info;
 }
 
@@ -155,11 +86,12 @@ struct Store::State {
   State(const std::filesystem::path& file, bool read_only) : database(file, read_only) {}
 
   Database database;
+  std::int64_t version = 0;
   std::optional<Statement> insert_running, delete_running, insert_measurement;
   std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
 
   /// One measurement's row, and the end of its begin(); inside a transaction.
-  void insert(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
+  void insert(std::int64_t session, const StoredRow& row);
 
   void prepare_writing() {
     // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
@@ -178,14 +110,14 @@ Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
 Store Store::open(const std::filesystem::path& file, bool read_only) {
-  check_header(file);
+  check_store_header(file);
   std::error_code error;
   if (read_only && !std::filesystem::exists(file, error)) {
     throw UserError("there is no store here; \"ergotune tune\" makes one", {file.string(), 0, 0});
   }
   auto state = std::make_unique<State>(file, read_only);
   if (!read_only) state->prepare_writing();
-  check_schema(state->database);
+  state->version = schema_version(state->database);
   if (!read_only) {
     state->insert_running.emplace(
         state->database, "INSERT OR REPLACE INTO running (session, configuration, since) VALUES (?, ?, ?)");
@@ -195,8 +127,8 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
         state->database,
         "INSERT INTO measurements (session, configuration, status, message, quantities, metrics, "
         "metric_errors, "
-        "warnings, times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "warnings, times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, "
+        "kind, run, stage, board) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   }
   return Store(std::move(state));
 }
@@ -207,8 +139,24 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
   const std::string hash = identity.hash();
   Transaction transaction(state_->database);
   Statement find(state_->database, "SELECT id FROM sessions WHERE identity_hash = ?");
-  find.bind(1, hash);
-  if (find.step()) return find.integer(0);
+  for (const std::string& known : {hash, identity.former_hash}) {
+    if (known.empty()) continue;
+    find.bind(1, known);
+    if (!find.step()) {
+      find.reset();
+      continue;
+    }
+    const std::int64_t id = find.integer(0);
+    find.reset();
+    // What it is called by now, and the problem as it stands now: comments, metrics and objective may have changed.
+    Statement update(state_->database,
+                     "UPDATE sessions SET identity_hash = ?, environment = ?, document = ? WHERE id = ?");
+    update.bind(1, hash).bind(2, environment_json).bind(3, document).bind(4, id);
+    update.run();
+    transaction.commit();
+    state_->flusher->wrote();
+    return id;
+  }
   Statement insert(
       state_->database,
       "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
@@ -229,13 +177,13 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
 
 std::vector<SessionInfo> Store::sessions() const {
   std::vector<SessionInfo> result;
-  Statement rows(state_->database, std::string(kSessionColumns) + "ORDER BY id");
+  Statement rows(state_->database, session_query(state_->version, "ORDER BY id"));
   while (rows.step()) result.push_back(session_row(rows));
   return result;
 }
 
 std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
-  Statement rows(state_->database, std::string(kSessionColumns) + "WHERE id = ?");
+  Statement rows(state_->database, session_query(state_->version, "WHERE id = ?"));
   rows.bind(1, id);
   if (!rows.step()) return std::nullopt;
   return session_row(rows);
@@ -273,9 +221,9 @@ void Store::withdraw(std::int64_t session, const Configuration& configuration) {
   state_->flusher->wrote();
 }
 
-void Store::State::insert(std::int64_t session, const Configuration& configuration,
-                          const Measurement& measurement) {
-  const std::string text = configuration_text(configuration);
+void Store::State::insert(std::int64_t session, const StoredRow& stored) {
+  const std::string text = configuration_text(stored.configuration);
+  const Measurement& measurement = stored.measurement;
   Json times = Json::array();
   for (const double time : measurement.times) times.push_back(number_json(time));
   Statement& row = *insert_measurement;
@@ -286,32 +234,52 @@ void Store::State::insert(std::int64_t session, const Configuration& configurati
   row.bind(12, measurement.measure_seconds)
       .bind(13, measurement.tuner_seconds)
       .bind(14, measurement.finished_at);
+  row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.board);
   row.run();
   delete_running->bind(1, session).bind(2, text);
   delete_running->run();
 }
 
 void Store::add(std::int64_t session, const Configuration& configuration, const Measurement& measurement) {
+  StoredRow row;
+  row.configuration = configuration;
+  row.measurement = measurement;
+  add(session, row);
+}
+
+void Store::add(std::int64_t session, const StoredRow& row) {
   Transaction transaction(state_->database);
-  state_->insert(session, configuration, measurement);
+  state_->insert(session, row);
   transaction.commit();
   state_->flusher->wrote();
 }
 
 void Store::add_all(std::int64_t session, const std::vector<StoredRow>& rows) {
   Transaction transaction(state_->database);
-  for (const StoredRow& row : rows) state_->insert(session, row.configuration, row.measurement);
+  for (const StoredRow& row : rows) state_->insert(session, row);
+  transaction.commit();
+  state_->flusher->wrote();
+}
+
+void Store::set_metrics(const std::vector<StoredRow>& rows) {
+  Transaction transaction(state_->database);
+  Statement update(state_->database, "UPDATE measurements SET metrics = ?, metric_errors = ? WHERE id = ?");
+  for (const StoredRow& row : rows) {
+    update.bind(1, numbers_text(row.measurement.metrics)).bind(2, numbers_text(row.measurement.metric_errors));
+    update.bind(3, row.id);
+    update.run();
+  }
   transaction.commit();
   state_->flusher->wrote();
 }
 
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
-  Statement rows(
-      state_->database,
-      "SELECT id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, "
-      "compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at FROM measurements "
-      "WHERE session = ? ORDER BY id");
+  Statement rows(state_->database,
+                 fmt::format("SELECT id, configuration, status, message, quantities, metrics, metric_errors, warnings, "
+                             "times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, {} "
+                             "FROM measurements WHERE session = ? ORDER BY id",
+                             state_->version > 1 ? "kind, run, stage, board" : "'search', 0, '', ''"));
   rows.bind(1, session);
   while (rows.step()) {
     StoredRow row;
@@ -330,29 +298,73 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
     m.measure_seconds = rows.real(11);
     m.tuner_seconds = rows.real(12);
     m.finished_at = rows.real(13);
+    row.kind = rows.text(14) == to_string(RowKind::confirmation) ? RowKind::confirmation : RowKind::search;
+    row.run = rows.integer(15);
+    row.stage = rows.text(16);
+    row.board = rows.text(17);
     result.push_back(std::move(row));
   }
   return result;
 }
 
-namespace {
-
-int standing(Status status) { return status == Status::ok ? 2 : usable(status) ? 1 : 0; }
-
-}  // namespace
-
 std::vector<StoredRow> Store::results(std::int64_t session) const {
-  std::map<Configuration, std::size_t> seen;
-  std::vector<StoredRow> result;
-  for (StoredRow& row : rows(session)) {
-    const auto [found, added] = seen.emplace(row.configuration, result.size());
-    if (added) {
-      result.push_back(std::move(row));
-      continue;
-    }
-    StoredRow& known = result[found->second];
-    const int before = standing(known.measurement.status), now = standing(row.measurement.status);
-    if (now > before || before == 0) known = std::move(row);
+  return counting_rows(rows(session), runs(session));
+}
+
+std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
+  Statement insert(state_->database,
+                   "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, session).bind(2, wall_seconds()).bind(3, info.objective.text);
+  insert.bind(4, direction_text(info.objective)).bind(5, info.strategy).bind(6, info.plan);
+  insert.bind(7, std::to_string(info.seed)).bind(8, info.phase);
+  insert.run();
+  state_->flusher->wrote();
+  return state_->database.last_row();
+}
+
+void Store::set_phase(std::int64_t run, const std::string& phase) {
+  Statement update(state_->database, "UPDATE runs SET phase = ? WHERE id = ?");
+  update.bind(1, phase).bind(2, run);
+  update.run();
+  state_->flusher->wrote();
+}
+
+void Store::set_confirmed(std::int64_t run, int rounds) {
+  Statement update(state_->database, "UPDATE runs SET confirmed = ? WHERE id = ?");
+  update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run);
+  update.run();
+  state_->flusher->wrote();
+}
+
+void Store::end_run(std::int64_t run, const std::string& why) {
+  Statement update(state_->database, "UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?");
+  update.bind(1, wall_seconds()).bind(2, why).bind(3, run);
+  update.run();
+  state_->flusher->wrote();
+}
+
+std::vector<RunInfo> Store::runs(std::int64_t session) const {
+  std::vector<RunInfo> result;
+  if (state_->version < 2) return result;
+  Statement rows(state_->database,
+                 "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
+                 "confirmed FROM runs WHERE session = ? ORDER BY id");
+  rows.bind(1, session);
+  while (rows.step()) {
+    RunInfo run;
+    run.id = rows.integer(0);
+    run.session = rows.integer(1);
+    run.started_at = rows.real(2);
+    run.ended_at = rows.real(3);
+    run.objective = objective_from(rows.text(4), rows.text(5));
+    run.strategy = rows.text(6);
+    run.plan = rows.text(7);
+    run.seed = std::strtoull(rows.text(8).c_str(), nullptr, 10);
+    run.phase = rows.text(9);
+    run.ended = rows.text(10);
+    run.confirmed = static_cast<int>(rows.integer(11));
+    result.push_back(std::move(run));
   }
   return result;
 }

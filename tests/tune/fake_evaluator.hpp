@@ -36,14 +36,12 @@ class FakeEvaluator : public Evaluator {
     // The newest first: results may come in any order.
     EvaluationRequest request = std::move(queue_.back());
     queue_.pop_back();
-    if (journal_) {
-      journal_->announce(request);
-      journal_->wait_until_written(request);
-    }
+    if (journal_) journal_->about_to_run(request);
     if (before_result) before_result(results);
     ++results;
-    return EvaluationResult{request.id, request.index,
-                            measure(request.configuration, measured[request.index]++)};
+    return EvaluationResult{.id = request.id,
+                            .index = request.index,
+                            .measurement = measure(request.configuration, measured[request.index]++)};
   }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override {

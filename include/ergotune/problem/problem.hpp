@@ -110,6 +110,10 @@ struct ObjectiveSpec {
   std::string text = "time";
   std::optional<Direction> direction;
   SourcePlace place;
+  /// Wherever it was written.
+  friend bool operator==(const ObjectiveSpec& a, const ObjectiveSpec& b) {
+    return a.text == b.text && a.direction == b.direction;
+  }
 };
 
 /// A stage of a plan written in the problem file (tune/plan.hpp).

@@ -32,6 +32,10 @@ class Objective {
   static Objective parse(const ObjectiveSpec& spec, const std::vector<Metric>& metrics);
 
   Kind kind() const;
+  /// What is wanted, as a value that can be kept and compared: the text without a leading max or min, and the direction,
+  /// where there is one term; else the text alone.
+  ObjectiveSpec spec() const;
+  /// As the user wrote it.
   const std::string& name() const;
   Direction direction() const;
   /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is

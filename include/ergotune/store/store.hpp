@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ergotune/measure/measurement.hpp"
+#include "ergotune/problem/problem.hpp"
 #include "ergotune/space/value.hpp"
 
 namespace ergotune {
@@ -23,24 +24,61 @@ struct SessionIdentity {
   std::string device_identity;    ///< uuid or name, driver version, compiler identity
   std::string conditions;         ///< what is measured and how: sensors, precision, cold cache, "replay of ..."
   Provenance provenance = Provenance::measured;
+  /// Hash by which an older ergotune may have stored the same session; empty for none.
+  std::string former_hash;
   std::string hash() const;
+};
+
+/// One time that somebody worked on a session: what was wanted, how far it is, how it ended.
+struct RunInfo {
+  std::int64_t id = 0, session = 0;
+  double started_at = 0;  ///< s since the epoch
+  double ended_at = 0;    ///< 0 while it goes on, or when it died
+  ObjectiveSpec objective;
+  std::string strategy, plan;
+  std::uint64_t seed = 0;
+  std::string phase;  ///< "searching", "confirming", a stage of a plan
+  std::string ended;  ///< why it stopped; empty as long as ended_at is 0
+  /// Rounds of a finished confirmation; 0: it has confirmed nothing (yet).
+  int confirmed = 0;
 };
 
 struct SessionInfo {
   std::int64_t id = 0;
   std::string problem, device, conditions, identity_hash;
   Provenance provenance = Provenance::measured;
-  double created_at = 0;
+  double created_at = 0;  ///< s since the epoch
+  double worked_at = 0;   ///< when the last run began; created_at where no run is known
   std::vector<std::string> parameter_names;
-  std::string objective;
+  /// What the last run wanted; of stores without runs what the first did.
+  ObjectiveSpec objective;
   std::uint64_t rows = 0;
+  std::uint64_t runs = 0;
 };
+
+/// Why a row was measured: on the way to the best, or as a round of the confirmation, side by side with its rivals.
+enum class RowKind { search, confirmation };
+std::string to_string(RowKind kind);
 
 struct StoredRow {
   std::int64_t id = 0;
   Configuration configuration;
   Measurement measurement;
+  RowKind kind = RowKind::search;
+  std::int64_t run = 0;  ///< RunInfo::id; 0 where none is known
+  std::string stage;     ///< "plan/stage"; empty outside of plans
+  std::string board;     ///< which device of several measured it: uuid or id; empty where it is the session's
+  /// Of results(): the rounds of confirmation that the measurement is the mean of; 0: measured once.
+  int rounds = 0;
+  /// Of results(): what it was confirmed for.
+  std::optional<ObjectiveSpec> confirmed_for;
 };
+
+/// Of every row of a session, the one that counts for each configuration, in the order of their first:
+/// - the mean of its rounds (combine(), measure/combine.hpp), where a run has confirmed it and nothing was measured
+///   since; a round that failed counts in the place of the mean;
+/// - else of several one that is ok before one that has not converged before a failure; of failures the last.
+std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs);
 
 /// Holds a stored session for this process: two that measure it at once would measure everything twice, and
 /// each would take what the other runs for the culprit of a crash. An advisory lock (flock) on a file beside
@@ -86,13 +124,24 @@ class Store {
   /// Also ends begin(). When it returns, the row survives the death of this process in any way; it is on its way to
   /// the disk, which it reaches within one disk flush (some ms), so that it survives the death of the machine as well.
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
+  /// The same with all that is known of the row (its id and session-wide fields are filled in by the store).
+  void add(std::int64_t session, const StoredRow& row);
+  /// Puts other metrics in the place of a row's: the problem's metrics may change without a new session.
+  void set_metrics(const std::vector<StoredRow>& rows);
   /// Adds many rows in one transaction (imports): all of them or, when it throws, none.
   void add_all(std::int64_t session, const std::vector<StoredRow>& rows);
   /// Every row, in the order they were added.
   std::vector<StoredRow> rows(std::int64_t session) const;
-  /// The row that counts of each configuration, in the order of their first: of several (a failure that was
-  /// tried again) one that is ok before one that has not converged before a failure; of failures the last.
+  /// counting_rows() of the session.
   std::vector<StoredRow> results(std::int64_t session) const;
+
+  /// Begins a run; its id. `info`: objective, strategy, plan, seed, phase.
+  std::int64_t begin_run(std::int64_t session, const RunInfo& info);
+  void set_phase(std::int64_t run, const std::string& phase);
+  /// The run's confirmation is complete: from now on its rounds count.
+  void set_confirmed(std::int64_t run, int rounds);
+  void end_run(std::int64_t run, const std::string& why);
+  std::vector<RunInfo> runs(std::int64_t session) const;
   /// Returns when every row added so far is on the disk. The destructor does the same.
   void flush();
   /// "ok", or what SQLite finds wrong with the file (it reads all of it).

@@ -15,6 +15,7 @@
 #include "ergotune/search/objective.hpp"
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/store/store.hpp"
+#include "ergotune/tune/ledger.hpp"
 
 namespace ergotune {
 
@@ -35,7 +36,8 @@ struct SessionProgress {
   std::optional<double> seconds_left;
   /// What is going on besides searching: "confirming the best"; empty while searching.
   std::string phase;
-  const EvaluationResult* last = nullptr;
+  /// What was learnt last; null where nothing new came.
+  const Entry* last = nullptr;
 };
 
 struct SessionOptions {
@@ -50,18 +52,21 @@ struct SessionOptions {
   /// Stored results of these statuses are not taken for known: they are measured again, before the search.
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
-  /// Where the metrics come from when the evaluator does not fill them in: live measurements.
+  /// Its metrics are computed for every measurement.
   const Problem* problem = nullptr;
   Constants constants;
+  /// LedgerOptions::further_metrics.
+  std::function<void(Measurement&, const Configuration&)> further_metrics;
   /// How many of the best to return.
   std::size_t top = 10;
   std::function<void(const SessionProgress&)> progress;
 };
 
 struct SessionResult {
-  /// Best first; for Pareto objectives the whole front.
-  std::vector<EvaluationResult> best;
-  std::optional<EvaluationResult> default_result;
+  /// Best first, by the one order of results (search/ranking.hpp): what was confirmed stands before what was not; for
+  /// Pareto objectives the whole front. Indices are the ledger's.
+  std::vector<Entry> best;
+  std::optional<Entry> default_result;
   /// The objective of the median usable configuration, as the user reads it.
   std::optional<double> median_value;
   /// Rounds in which best[] and the default were measured again; their quantities are then those rounds'
@@ -85,9 +90,12 @@ struct SessionResult {
 /// when that is not in the space. It is measured first: what tuning gains is told against it.
 std::optional<ConfigurationIndex> default_of(const SearchSpace& space);
 
-/// Runs a session to its end. What the store knows is told to the strategy and not measured again; every
-/// result is durable before it is reported. `store` and `store_session` may be null/0 for runs that keep
-/// nothing (scoring).
+/// Searches `space`, which is the ledger's or a part of it (a stage of a plan), to its end.
+SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,
+                          const SessionOptions& options);
+
+/// The same with a ledger of its own: what the store knows is told to the strategy and not measured again; every
+/// result is durable before it is reported. `store` and `store_session` may be null/0 for runs that keep nothing.
 SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
                           std::int64_t store_session, const SessionOptions& options);
 

@@ -1,0 +1,64 @@
+// What a problem is tuned on, opened from one string. The command, plans, the model and the Python package open it the
+// same way and differ in nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/evaluate/live.hpp"
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+struct TargetOptions {
+  /// "cuda:0", "opencl:0:0", "host", "replay:FILE", "sim:PROFILE"; empty: the best that fits the problem.
+  std::string device;
+  LiveOptions live;
+  /// Controls for execution parameters; none: the device's own.
+  std::vector<std::string> controls;
+  /// Set clocks although somebody else's lock seems to be in force.
+  bool take_over = false;
+  /// Measures in this process instead of in workers (callables that cannot leave it).
+  bool in_process = false;
+  /// In process: the application's own.
+  std::vector<std::shared_ptr<Observer>> observers;
+  Verifier verifier;
+  /// The space is what is recorded or allowed, in this many threads (0: one per core; 1 where restrictions call back).
+  int space_threads = 0;
+  /// Values for execution parameters that ask for the model's suggestion (tune/model).
+  std::map<ParameterKind, std::vector<double>> suggested;
+  /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
+  std::function<void(Problem&, const Constants& properties)> adapt;
+  /// Seed of a simulated device's noise.
+  std::uint64_t simulation_seed = 1;
+  /// What the problem file says, the rest as above.
+  static TargetOptions from(const Problem& problem);
+};
+
+/// A quantity of a configuration without measuring it; nullopt where nobody knows.
+using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
+
+/// Members are destroyed in reverse order: the evaluator goes before the space it refers to.
+struct Target {
+  Problem original;   ///< as it was asked for
+  Problem problem;    ///< with execution parameters resolved
+  DeviceInfo device;  ///< replay and simulated: id and name only
+  Constants constants;
+  std::shared_ptr<const SearchSpace> space;
+  std::unique_ptr<Evaluator> evaluator;
+  LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
+  /// Replay and simulated: what is recorded, or what the model says without noise.
+  Truth truth;
+  std::string identity;    ///< uuid or name, driver version, compiler identity
+  std::string conditions;  ///< what is measured and how
+  std::vector<std::string> notes;  ///< for the user
+};
+
+/// Throws UserError for everything that the user can mend, an empty space among it.
+Target open_target(Problem problem, const TargetOptions& options);
+
+}  // namespace ergotune

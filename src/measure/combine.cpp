@@ -1,0 +1,82 @@
+#include "measure/combine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "ergotune/base/statistics.hpp"
+#include "ergotune/measure/quantity.hpp"
+
+namespace ergotune {
+namespace {
+
+struct Mean {
+  double value = 0, standard_error = 0;
+};
+
+// The scatter of the rounds already contains their own errors; the larger of both is the honest one.
+Mean mean_of(const std::vector<double>& values, const std::vector<double>& errors) {
+  const auto count = static_cast<double>(values.size());
+  double own = 0;
+  for (const double error : errors) own += error * error;
+  return {mean(values), std::sqrt(std::max(variance(values) / count, own / (count * count)))};
+}
+
+void combine_quantities(const std::vector<Measurement>& rounds, Measurement& combined) {
+  for (auto& [name, quantity] : combined.quantities) {
+    const QuantityInfo* info = quantity_info(name);
+    if (info && !info->averaged) continue;
+    std::vector<double> values, errors;
+    std::int64_t n = 0;
+    for (const Measurement& round : rounds) {
+      const auto same = round.quantities.find(name);
+      if (same == round.quantities.end()) continue;
+      values.push_back(same->second.value);
+      errors.push_back(same->second.standard_error);
+      n += same->second.n;
+    }
+    const Mean found = mean_of(values, errors);
+    quantity.value = found.value;
+    quantity.standard_error = found.standard_error;
+    quantity.n = n;
+  }
+}
+
+void combine_metrics(const std::vector<Measurement>& rounds, Measurement& combined) {
+  combined.metric_errors.clear();
+  for (auto& [name, value] : combined.metrics) {
+    std::vector<double> values, errors;
+    for (const Measurement& round : rounds) {
+      if (!round.metrics.contains(name)) continue;
+      values.push_back(round.metrics.at(name));
+      errors.push_back(round.standard_error(name));
+    }
+    const Mean found = mean_of(values, errors);
+    value = found.value;
+    if (found.standard_error > 0) combined.metric_errors[name] = found.standard_error;
+  }
+}
+
+}  // namespace
+
+Measurement combine(const std::vector<Measurement>& rounds) {
+  for (const Measurement& round : rounds) {
+    if (!usable(round.status)) return round;
+  }
+  Measurement combined = rounds.front();
+  combine_quantities(rounds, combined);
+  combine_metrics(rounds, combined);
+  combined.times.clear();
+  for (const Measurement& round : rounds) {
+    combined.times.insert(combined.times.end(), round.times.begin(), round.times.end());
+    if (round.status == Status::not_converged) combined.status = round.status;
+    combined.finished_at = std::max(combined.finished_at, round.finished_at);
+    for (const std::string& warning : round.warnings) {
+      if (std::find(combined.warnings.begin(), combined.warnings.end(), warning) == combined.warnings.end())
+        combined.warnings.push_back(warning);
+    }
+  }
+  return combined;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,243 @@
+#include "ergotune/tune/ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/search/objective.hpp"
+
+namespace ergotune {
+namespace {
+
+/// s without a result after which the source is asked again whether to stop.
+constexpr double kPatience = 0.1;
+
+bool same_metrics(const Measurement& a, const Measurement& b) {
+  return a.metrics == b.metrics && a.metric_errors == b.metric_errors;
+}
+
+}  // namespace
+
+Ledger::Ledger(const SearchSpace& space, Evaluator& evaluator, LedgerOptions options)
+    : space_(space), evaluator_(evaluator), options_(std::move(options)) {
+  if (options_.store) {
+    lock_ = std::make_unique<SessionLock>(options_.store->file(), options_.session);
+    note_dead();
+    load();
+  }
+  evaluator_.set_journal(this);
+}
+
+Ledger::~Ledger() {
+  try {
+    drop_outstanding();
+  } catch (...) {
+    // A store that cannot be written has been told of already, or there is nobody left to tell.
+  }
+  evaluator_.set_journal(nullptr);
+}
+
+void Ledger::note_dead() {
+  for (const Configuration& configuration : options_.store->unfinished(options_.session)) {
+    Measurement measurement;
+    measurement.status = Status::runtime_error;
+    measurement.message = "the session died while this configuration ran";
+    measurement.finished_at = wall_seconds();
+    options_.store->add(options_.session, configuration, measurement);
+  }
+}
+
+void Ledger::load() {
+  std::vector<StoredRow> rows = options_.store->rows(options_.session);
+  std::vector<StoredRow> changed;
+  for (StoredRow& row : rows) {
+    const Measurement before = row.measurement;
+    compute_metrics(row.measurement, row.configuration);
+    if (!same_metrics(before, row.measurement)) changed.push_back(row);
+  }
+  if (!changed.empty()) options_.store->set_metrics(changed);
+  for (StoredRow& row : counting_rows(std::move(rows), options_.store->runs(options_.session))) {
+    const auto index = space_.index_of(row.configuration);
+    if (!index) continue;
+    if (options_.retry.contains(row.measurement.status)) {
+      to_retry_.push_back(*index);
+      continue;
+    }
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for});
+    ++resumed_;
+  }
+}
+
+void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
+  if (!usable(measurement.status)) return;
+  if (options_.problem && !options_.problem->metrics.empty())
+    evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration,
+                     options_.constants);
+  if (options_.further_metrics) options_.further_metrics(measurement, configuration);
+}
+
+void Ledger::remember(Entry entry) {
+  const ConfigurationIndex index = entry.index;
+  if (!entries_.contains(index)) order_.push_back(index);
+  entries_.insert_or_assign(index, std::move(entry));
+}
+
+const Entry* Ledger::find(ConfigurationIndex index) const {
+  const auto found = entries_.find(index);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+// Called by the evaluator's thread. A repetition is of a configuration that is known to run.
+void Ledger::about_to_run(const EvaluationRequest& request) {
+  if (!options_.store || request.repeat) return;
+  const std::lock_guard lock(mutex_);
+  const auto pending = pending_.find(request.id);
+  if (pending == pending_.end()) return;
+  try {
+    options_.store->begin(options_.session, pending->second.configuration);
+    pending->second.noted = true;
+  } catch (...) {
+    fault_ = std::current_exception();
+  }
+}
+
+void Ledger::rethrow_fault() {
+  const std::lock_guard lock(mutex_);
+  if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
+}
+
+void Ledger::submit(const Wanted& wanted) {
+  EvaluationRequest request;
+  request.id = next_id_++;
+  request.index = wanted.index;
+  request.configuration = space_.configuration(wanted.index);
+  request.repeat = wanted.kind == RowKind::confirmation;
+  request.give_up_above = wanted.give_up_above;
+  request.objective_quantity = wanted.objective_quantity;
+  {
+    const std::lock_guard lock(mutex_);
+    pending_[request.id] = {wanted, request.configuration, false};
+  }
+  evaluator_.submit(std::move(request));
+}
+
+bool Ledger::hand_out(Source& source) {
+  const std::size_t capacity = std::max<std::size_t>(1, evaluator_.capacity());
+  if (pending_.size() >= capacity) return true;
+  const std::vector<Wanted> list = source.next(capacity - pending_.size());
+  for (const Wanted& wanted : list) {
+    const Entry* known = wanted.kind == RowKind::search ? find(wanted.index) : nullptr;
+    if (known) {
+      // A copy: what the source does may add entries.
+      const Measurement measurement = known->measurement;
+      source.take(wanted, measurement, false);
+    } else {
+      submit(wanted);
+    }
+  }
+  return !list.empty() || !pending_.empty();
+}
+
+void Ledger::accept(EvaluationResult result, Source& source) {
+  Pending asked;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(result.id);
+    if (found == pending_.end()) return;  // from before a cancel
+    asked = std::move(found->second);
+    pending_.erase(found);
+  }
+  StoredRow row;
+  row.configuration = std::move(asked.configuration);
+  row.measurement = std::move(result.measurement);
+  row.kind = asked.wanted.kind;
+  row.run = run_;
+  row.stage = stage_;
+  row.board = std::move(result.board);
+  compute_metrics(row.measurement, row.configuration);
+  evaluators_own_ += row.measurement.tuner_seconds;
+  if (options_.store) {
+    const std::lock_guard lock(mutex_);
+    options_.store->add(options_.session, row);
+  }
+  if (row.kind == RowKind::search) {
+    ++evaluated_;
+    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt});
+  }
+  source.take(asked.wanted, row.measurement, true);
+}
+
+std::string Ledger::drive(Source& source) {
+  std::string why;
+  while (true) {
+    rethrow_fault();
+    why = interrupted() ? "interrupted" : source.stop();
+    if (!why.empty() || !hand_out(source)) break;
+    if (pending_.empty()) continue;
+    const double before = host_seconds();
+    std::optional<EvaluationResult> result = evaluator_.wait(kPatience);
+    waited_ += host_seconds() - before;
+    if (result) accept(std::move(*result), source);
+  }
+  drop_outstanding();
+  rethrow_fault();
+  return why;
+}
+
+void Ledger::drop_outstanding() {
+  if (pending_.empty()) return;
+  evaluator_.cancel();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, pending] : pending_) {
+    if (pending.noted) options_.store->withdraw(options_.session, pending.configuration);
+  }
+  pending_.clear();
+}
+
+void Ledger::begin_run(const RunInfo& info) {
+  if (!options_.store) return;
+  const std::lock_guard lock(mutex_);
+  run_ = options_.store->begin_run(options_.session, info);
+  confirmed_ = false;
+}
+
+void Ledger::set_phase(const std::string& phase) {
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->set_phase(run_, phase);
+}
+
+void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective) {
+  Entry& entry = entries_.at(index);
+  entry.measurement = std::move(mean);
+  entry.rounds = rounds;
+  entry.confirmed_for = objective;
+  if (!options_.store || run_ == 0 || confirmed_) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->set_confirmed(run_, rounds);
+  confirmed_ = true;
+}
+
+void Ledger::end_run(const std::string& why) {
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->end_run(run_, why);
+  options_.store->flush();
+}
+
+std::vector<Wanted> ListSource::next(std::size_t room) {
+  std::vector<Wanted> list;
+  while (!ended_ && at_ < list_.size() && list.size() < room) {
+    Wanted wanted;
+    wanted.index = list_[at_++];
+    wanted.objective_quantity = quantity_;
+    list.push_back(std::move(wanted));
+  }
+  return list;
+}
+
+void ListSource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (each_ && !ended_ && !each_(wanted, measurement, fresh)) ended_ = true;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,125 @@
+#include "tune/strategy_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ergotune/base/clock.hpp"
+
+namespace ergotune {
+
+StrategySource::StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options,
+                               double started, std::function<void(const Entry&, bool fresh)> report)
+    : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {}
+
+ConfigurationIndex StrategySource::whole_index(ConfigurationIndex part) const {
+  if (whole()) return part;
+  return standing_.ledger().space().index_of(space_.configuration(part)).value();
+}
+
+std::optional<ConfigurationIndex> StrategySource::part_index(ConfigurationIndex index) const {
+  if (whole()) return index;
+  return space_.index_of(standing_.ledger().space().configuration(index));
+}
+
+void StrategySource::begin() {
+  StrategyContext context;
+  context.space = &space_;
+  context.seed = options_.seed;
+  context.budget = options_.budget.evaluations;
+  context.objectives = standing_.objective().count();
+  context.options = options_.strategy_options;
+  standing_.judge_again();
+  for (const ConfigurationIndex index : standing_.order()) {
+    if (const auto part = part_index(index)) context.known.emplace_back(*part, standing_.outcome(index));
+  }
+  strategy_ = make_strategy(options_.strategy, context);
+  name_ = strategy_->name();
+  explanation_ = strategy_->explanation();
+}
+
+bool StrategySource::evaluations_left() const {
+  const std::uint64_t spent = standing_.order().size() + under_way_;
+  return options_.budget.evaluations == 0 || spent < options_.budget.evaluations;
+}
+
+std::vector<Wanted> StrategySource::next(std::size_t room) {
+  std::vector<Wanted> list;
+  if (!evaluations_left()) return list;
+  if (const std::uint64_t budget = options_.budget.evaluations; budget > 0)
+    room = std::min<std::size_t>(room, budget - standing_.order().size() - under_way_);
+  for (const ConfigurationIndex index : strategy_->ask(room)) {
+    Wanted wanted;
+    wanted.index = whole_index(index);
+    wanted.give_up_above = give_up_above();
+    wanted.objective_quantity = standing_.objective().name() == "energy" ? "energy" : "time";
+    list.push_back(std::move(wanted));
+  }
+  under_way_ += list.size();
+  return list;
+}
+
+void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (under_way_ > 0) --under_way_;
+  learn(wanted, measurement, fresh);
+}
+
+void StrategySource::learn(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (fresh) {
+    const auto energy = measurement.value("energy"), time = measurement.value("time");
+    if (energy && time && *time > 0) joules_ += *energy / *time * measurement.measure_seconds;
+  }
+  if (standing_.see(wanted.index)) {
+    // A constraint relative to best(quantity) has moved: what was allowed before may no longer be, and the other way
+    // round.
+    standing_.judge_again();
+    for (const ConfigurationIndex index : standing_.order()) {
+      if (const auto part = strategy_ ? part_index(index) : std::nullopt)
+        strategy_->tell(*part, standing_.outcome(index));
+    }
+  } else if (strategy_) {
+    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, standing_.outcome(wanted.index));
+  }
+  if (report_) report_(*standing_.ledger().find(wanted.index), fresh);
+}
+
+std::string StrategySource::stop() {
+  const Budget& budget = options_.budget;
+  if (budget.seconds > 0 && host_seconds() - started_ >= budget.seconds)
+    return fmt::format("the time budget of {:g} s is spent", budget.seconds);
+  if (budget.joules > 0 && joules_ >= budget.joules)
+    return fmt::format("the energy budget of {:g} J is spent", budget.joules);
+  if (options_.early_stop && improvement_unlikely()) {
+    return fmt::format("no improvement above 1 % in the last {} of {} usable configurations",
+                       standing_.usable() - standing_.last_improvement(), standing_.usable());
+  }
+  return {};
+}
+
+std::string StrategySource::why_finished() const {
+  if (!evaluations_left()) return fmt::format("the budget of {} evaluations is spent", options_.budget.evaluations);
+  return standing_.order().size() >= space_.size() ? "the whole space is measured" : "the strategy has finished";
+}
+
+std::string StrategySource::explanation() const {
+  return explanation_.empty() && strategy_ ? strategy_->explanation() : explanation_;
+}
+
+// If configurations came in random order, the chance that the next n bring a new best would be n / (usable +
+// n); a search that has gone through as many again as it needed for its best is past an even chance.
+bool StrategySource::improvement_unlikely() const {
+  const std::size_t floor = 40 + 4 * space_.dimensions();
+  const std::size_t usable = standing_.usable(), then = standing_.last_improvement();
+  return usable >= floor && usable - then >= std::max(floor / 2, then);
+}
+
+double StrategySource::give_up_above() const {
+  const Objective& objective = standing_.objective();
+  if (!standing_.best() || objective.kind() != Objective::Kind::single) return 1e300;
+  const std::string& name = objective.name();
+  if ((name != "time" && name != "energy") || objective.direction() != Direction::minimise) return 1e300;
+  const Measurement& best = standing_.measurement(*standing_.best());
+  return best.value(name).value_or(1e300) + 2 * best.standard_error(name);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,58 @@
+// A strategy's search as a source of configurations.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/search/strategy.hpp"
+#include "ergotune/tune/session.hpp"
+#include "tune/standing.hpp"
+
+namespace ergotune {
+
+class StrategySource : public Source {
+ public:
+  /// `space` is the ledger's or a part of it. What `standing` has seen is told to the strategy as known. `report` is
+  /// called for each result. Throws UserError for an unknown strategy or option.
+  StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options, double started,
+                 std::function<void(const Entry&, bool fresh)> report);
+
+  std::vector<Wanted> next(std::size_t room) override;
+  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::string stop() override;
+
+  /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
+  /// search as well: the default, failures that are tried again.
+  void learn(const Wanted& wanted, const Measurement& measurement, bool fresh);
+  /// Racing: above this no candidate can win any more, the upper end of the best one's interval.
+  double give_up_above() const;
+  bool evaluations_left() const;
+  /// Begins the search itself.
+  void begin();
+  /// Why it ended, when the ledger says that it has finished.
+  std::string why_finished() const;
+  const std::string& strategy() const { return name_; }
+  std::string explanation() const;
+  /// J that the kernels have used, as far as they were measured.
+  double joules() const { return joules_; }
+
+ private:
+  ConfigurationIndex whole_index(ConfigurationIndex part) const;
+  std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
+  bool improvement_unlikely() const;
+  bool whole() const { return &space_ == &standing_.ledger().space(); }
+
+  const SearchSpace& space_;
+  Standing& standing_;
+  const SessionOptions& options_;
+  double started_;
+  std::function<void(const Entry&, bool fresh)> report_;
+  std::unique_ptr<Strategy> strategy_;
+  std::string name_, explanation_;
+  std::size_t under_way_ = 0;
+  double joules_ = 0;
+};
+
+}  // namespace ergotune
