@@ -8,6 +8,7 @@
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/measure/metrics.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -108,14 +109,11 @@ void measure(const MeasureArguments& arguments) {
   fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name,
              to_string(measurement.status), describe(parameters, configuration));
   if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
-  const auto print_value = [&](const std::string& name, double value) {
-    const double error = measurement.standard_error(name);
-    fmt::print("  {:<22} {}", name, human(value, unit_of(name, prepared.problem.metrics)));
-    if (error > 0 && value != 0) fmt::print(" +- {:.2g} %", 100 * 1.96 * error / std::abs(value));
-    fmt::print("\n");
+  const auto print_value = [&](const std::string& name) {
+    fmt::print("  {:<22} {}\n", name, with_interval(measurement, name, prepared.problem.metrics));
   };
-  for (const auto& [name, quantity] : measurement.quantities) print_value(name, quantity.value);
-  for (const auto& [name, value] : measurement.metrics) print_value(name, value);
+  for (const auto& [name, quantity] : measurement.quantities) print_value(name);
+  for (const auto& [name, value] : measurement.metrics) print_value(name);
   for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
 }
 

@@ -108,16 +108,6 @@ Json document(const RankedResults& ranked, const ShowOptions& options) {
   return json;
 }
 
-std::string with_interval(const Measurement& m, const std::string& name, const std::vector<Metric>& metrics) {
-  const auto value = m.value(name);
-  if (!value) return "-";
-  std::string text = human(*value, unit_of(name, metrics));
-  const double error = m.standard_error(name);
-  if (error > 0 && std::isfinite(error) && *value != 0)
-    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
-  return text;
-}
-
 /// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
 std::vector<std::string> value_columns(const RankedResults& ranked) {
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/measure/metrics.hpp"
 
 namespace ergotune::plans {
 

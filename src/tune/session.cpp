@@ -14,6 +14,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/measure/metrics.hpp"
 #include "tune/session_confirm.hpp"
 #include "tune/session_recorder.hpp"
 

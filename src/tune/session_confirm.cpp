@@ -9,6 +9,7 @@
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/problem/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -45,8 +46,8 @@ Measurement combine(const std::vector<Measurement>& rounds) {
       if (const auto same = round.quantities.find(name); same != round.quantities.end())
         found.push_back(&same->second);
     }
-    const bool counted = name == "registers" || name == "shared_bytes" || name == "local_bytes";
-    if (!counted) quantity = combine_quantity(found);
+    const QuantityInfo* info = quantity_info(name);
+    if (!info || info->averaged()) quantity = combine_quantity(found);
   }
   combined.metrics.clear();
   combined.metric_errors.clear();

@@ -16,6 +16,7 @@
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/load.hpp"
+#include "ergotune/problem/quantity.hpp"
 #include "measure/configure.hpp"
 #include "problem/macro_clashes.hpp"
 
@@ -24,11 +25,9 @@ namespace {
 
 /// Quantities that only a sensor or the board's monitor can give.
 bool needs_sensor(const Objective& objective) {
-  for (const char* quantity : {"energy", "power", "idle_subtracted_energy", "core_clock", "memory_clock",
-                               "temperature", "core_voltage"}) {
-    if (objective.needs(quantity)) return true;
-  }
-  return false;
+  return std::ranges::any_of(quantities(), [&](const QuantityInfo& quantity) {
+    return quantity.needs_sensor() && objective.needs(std::string(quantity.name));
+  });
 }
 
 /// The problem without what cannot change a configuration's result, and without where its files lie.
