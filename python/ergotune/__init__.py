@@ -17,6 +17,7 @@ from ._core import (  # noqa: F401
     load_problem,
     load_recording,
     parse_problem,
+    quantities,
     register_strategy,
     strategies,
     write_report,

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-_UNITS = {"time": "s", "energy": "J", "power": "W", "core_clock": "Hz", "temperature": "°C"}
+from ._core import unit_of
 
 
 def _label(name):
-    return f"{name} ({_UNITS[name]})" if name in _UNITS else name
+    unit = unit_of(name)
+    return f"{name} ({unit})" if unit else name
 
 
 def plot_result(result, x=None, y=None, ax=None):

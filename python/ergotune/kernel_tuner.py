@@ -378,6 +378,9 @@ def _metric_functions(metrics):
 _ERRORS = {"compile_error": "CompilationFailedConfig", "launch_error": "RuntimeFailedConfig", "runtime_error": "RuntimeFailedConfig",
            "timeout": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig", "unsupported": "InvalidConfig"}
 
+# Kernel Tuner has the time of a configuration by itself, and no word for what is known of its code or its outputs
+_NOT_OBSERVED = {"time"} | {name for name, q in _core.quantities().items() if q["producer"] in ("compiler", "verification")}
+
 
 def to_row(configuration, measurement):
     """Parameters and quantities of one configuration in Kernel Tuner's names and units (ms)."""
@@ -387,7 +390,7 @@ def to_row(configuration, measurement):
         row["time"] = quantities["time"]["value"] * 1e3
         row["times"] = [t * 1e3 for t in measurement["times"]] or [row["time"]]
         for name, quantity in quantities.items():
-            if name not in ("time", "error", "registers", "shared_bytes", "local_bytes"):
+            if name not in _NOT_OBSERVED:
                 row[name] = quantity["value"]
     else:
         row["time"] = _ERRORS.get(measurement["status"], "RuntimeFailedConfig")

@@ -33,6 +33,7 @@ std::shared_ptr<py::object> keep(py::object object);
 
 void bind_problem(py::module_& module);
 void bind_space(py::module_& module);
+void bind_quantities(py::module_& module);
 void bind_search(py::module_& module);
 void bind_store(py::module_& module);
 void bind_session(py::module_& module);

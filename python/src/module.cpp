@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr());
   python::bind_problem(module);
   python::bind_space(module);
+  python::bind_quantities(module);
   python::bind_search(module);
   python::bind_store(module);
   python::bind_session(module);

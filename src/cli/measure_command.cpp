@@ -8,6 +8,7 @@
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/measure/metrics.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -17,7 +18,8 @@ using Json = nlohmann::ordered_json;
 struct MeasureArguments : LiveArguments {
   std::string configuration;
   double reference = 0;
-  bool json = false;
+  std::optional<std::string> store;
+  bool no_resume = false, json = false;
 };
 
 Value value_from(const Json& json, const std::string& name) {
@@ -57,7 +59,8 @@ Configuration configuration_from(const std::string& text, const std::vector<Para
 void measure(const MeasureArguments& arguments) {
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
-  setup.store.clear();
+  setup.store = arguments.store.value_or("");
+  setup.resume = !arguments.no_resume;
   setup.live.jobs = 1;
   if (arguments.reference > 0) {
     setup.live.energy = true;
@@ -76,23 +79,25 @@ void measure(const MeasureArguments& arguments) {
                     describe(parameters, configuration), prepared.problem.name, arguments.file));
   }
   // Where results are compared with the first correct configuration's, the default's is the one to trust.
-  auto* live = dynamic_cast<LiveDevice*>(prepared.evaluator.get());
   const auto fallback = default_of(*prepared.space);
-  if (live && fallback && *fallback != *index)
-    live->establish_reference({prepared.space->configuration(*fallback)});
+  if (prepared.live && fallback && *fallback != *index)
+    prepared.live->establish_reference({prepared.space->configuration(*fallback)});
 
-  EvaluationRequest request;
-  request.id = 1;
-  request.index = *index;
-  request.configuration = configuration;
-  prepared.evaluator->submit(std::move(request));
-  std::optional<EvaluationResult> result;
-  while (!result) result = prepared.evaluator->wait(1);
-  Measurement& measurement = result->measurement;
-  if (prepared.evaluator->provenance() == Provenance::measured) {
-    evaluate_metrics(measurement, prepared.problem.metrics, prepared.problem.parameters, configuration,
-                     prepared.constants);
-  }
+  const auto ledger = prepared.open_ledger();
+  RunInfo run;
+  run.objective = prepared.objective->spec();
+  run.phase = "measuring one configuration";
+  ledger->begin_run(run);
+  bool known = false;
+  ListSource single({*index}, [&](const Wanted&, const Measurement&, bool fresh) {
+    known = !fresh;
+    return true;
+  });
+  single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
+  ledger->drive(single);
+  ledger->end_run("finished");
+  const Measurement& measurement = ledger->find(*index)->measurement;
+  if (known) fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n", prepared.store->file().string());
   if (arguments.json) {
     Json document{{"problem", prepared.problem.name},
                   {"device", prepared.device.id},
@@ -108,14 +113,11 @@ void measure(const MeasureArguments& arguments) {
   fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name,
              to_string(measurement.status), describe(parameters, configuration));
   if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
-  const auto print_value = [&](const std::string& name, double value) {
-    const double error = measurement.standard_error(name);
-    fmt::print("  {:<22} {}", name, human(value, unit_of(name, prepared.problem.metrics)));
-    if (error > 0 && value != 0) fmt::print(" +- {:.2g} %", 100 * 1.96 * error / std::abs(value));
-    fmt::print("\n");
+  const auto print_value = [&](const std::string& name) {
+    fmt::print("  {:<22} {}\n", name, with_interval(measurement, name, prepared.problem.metrics));
   };
-  for (const auto& [name, quantity] : measurement.quantities) print_value(name, quantity.value);
-  for (const auto& [name, value] : measurement.metrics) print_value(name, value);
+  for (const auto& [name, quantity] : measurement.quantities) print_value(name);
+  for (const auto& [name, value] : measurement.metrics) print_value(name);
   for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
 }
 
@@ -132,6 +134,8 @@ void add_measure_command(Verb app) {
           "Energy over a long steady state of this many seconds, to compare short measurements with (8s)")
       .duration()
       .positive();
+  verb.add_option("--store", arguments->store, "Keep the result here, and tell what is known already (default: nowhere)");
+  verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   add_json_option(verb, arguments->json);
   verb.footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
   verb.callback([arguments] { measure(*arguments); });

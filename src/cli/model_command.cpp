@@ -9,11 +9,14 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
+#include "cli/interruption.hpp"
 #include "cli/progress.hpp"
+#include "cli/results.hpp"
 #include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/model/power_samples.hpp"
+#include "ergotune/tune/sample_clocks.hpp"
 #include "ergotune/tune/session_setup.hpp"
 
 namespace ergotune::cli {
@@ -22,13 +25,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ModelArguments {
-  std::optional<std::string> from, device;
+  std::optional<std::string> from, device, store;
   std::string figure;
   std::vector<std::string> controls, sensors;
   std::size_t count = 8;
   std::uint64_t seed = 1;
   double share = 0.1;
-  bool spaced = false, json = false;
+  bool spaced = false, no_store = false, no_resume = false, json = false;
 };
 
 /// "simulated" where the samples are, in every output; recorded samples were measured once by someone.
@@ -44,6 +47,11 @@ PowerSampling take_samples(const ModelArguments& arguments) {
   setup.live.sensors = arguments.sensors;
   setup.live.energy = true;
   setup.simulation_seed = arguments.seed;
+  // A sweep on a real board takes minutes: what it has measured is kept.
+  if (arguments.store) setup.store = *arguments.store;
+  if (setup.store.empty() && !setup.device.starts_with("sim:")) setup.store = kDefaultStore;
+  if (arguments.no_store) setup.store.clear();
+  setup.resume = !arguments.no_resume;
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   if (prepared.space->size() < 3) {
@@ -60,7 +68,18 @@ PowerSampling take_samples(const ModelArguments& arguments) {
   options.progress = [](const PowerSample& sample, std::size_t done, std::size_t total) {
     fmt::print(stderr, "{} of {}: {:.0f} MHz, {:.1f} W\n", done, total, sample.clock_mhz, sample.power_w);
   };
-  PowerSampling sampling = sample_clocks(*prepared.evaluator, *prepared.space, options);
+  const auto ledger = prepared.open_ledger({}, interruption());
+  RunInfo run;
+  run.objective.text = "energy";
+  run.plan = "model";
+  run.seed = arguments.seed;
+  ledger->begin_run(run);
+  PowerSampling sampling = sample_clocks(*ledger, options);
+  ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
+  if (ledger->interrupted()) {
+    throw UserError(fmt::format("interrupted after {} of {} clocks{}", sampling.samples.size(), arguments.count,
+                                prepared.store ? "; the same command goes on from there" : ""));
+  }
   sampling.device = prepared.device.name;
   return sampling;
 }
@@ -251,6 +270,9 @@ void add_model_command(Verb app) {
   verb.add_option("--control", arguments->controls, "The control that sets the clock (the device's own)");
   verb.add_option("--sensor", arguments->sensors, "Sensors to measure with (the device's own)");
   verb.add_option("--seed", arguments->seed, "Seed of a simulated device's noise (1)");
+  verb.add_option("--store", arguments->store, "Where live samples are kept (ergotune.db)");
+  verb.add_flag("--no-store", arguments->no_store, "Keep no samples");
+  verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
   add_json_option(verb, arguments->json);
   verb.footer(

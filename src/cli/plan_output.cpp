@@ -63,6 +63,7 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
   for (const PlanResult& result : comparison.plans) {
     Json plan{{"plan", result.plan},
               {"evaluated", result.evaluated},
+              {"known", result.known},
               {"seconds", result.seconds},
               {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
               {"above_optimum_percent",
@@ -171,34 +172,15 @@ void prepare_for_plans(Problem& problem, SetupOptions& setup) {
 void run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
   const std::vector<Plan> plans = find_plans(names, prepared.problem);
-  const SearchSpace* space = prepared.space.get();
-  Evaluator* evaluator = prepared.evaluator.get();
-  std::optional<SearchSpace> recorded_space;
-  std::unique_ptr<Evaluator> recorded;
-  std::unique_ptr<SimulatedDevice> simulated;
+  const SearchSpace& space = *prepared.space;
   TrueEnergy truth;
-  const std::string& device = prepared.device.id;
-  if (device.starts_with("replay:")) {
-    const auto recording = std::make_shared<const Recording>(load_recording(device.substr(7)));
-    recorded_space.emplace(space_of(*recording));
-    recorded = make_replay(recording, *recorded_space);
-    space = &*recorded_space;
-    evaluator = recorded.get();
+  if (prepared.truth && space.size() <= kTruthLimit) {
     truth = [&](ConfigurationIndex index) -> std::optional<double> {
-      EvaluationRequest request;
-      request.index = index;
-      request.configuration = space->configuration(index);
-      recorded->submit(std::move(request));
-      const auto result = recorded->wait(0);
-      return result ? energy_of(result->measurement) : std::nullopt;
-    };
-  } else if (device.starts_with("sim:") && space->size() <= kTruthLimit) {
-    simulated = std::make_unique<SimulatedDevice>(load_device_profile(device.substr(4)), prepared.problem,
-                                                  space->parameters());
-    truth = [&](ConfigurationIndex index) {
-      return energy_of(simulated->truth(space->configuration(index)));
+      const auto known = prepared.truth(space.configuration(index));
+      return known ? energy_of(*known) : std::nullopt;
     };
   }
+  const auto ledger = prepared.open_ledger({}, options.interrupted);
 
   PlanOptions plan_options;
   plan_options.seed = options.seed;
@@ -207,14 +189,14 @@ void run_plans(PreparedSession& prepared, const std::string& names, const Sessio
   plan_options.strategy_options = options.strategy_options;
   plan_options.constants = prepared.constants;
   plan_options.interrupted = options.interrupted;
-  if (evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
+  if (prepared.evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
   plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {
     SessionProgress shown = now;
     shown.phase = fmt::format("{}, stage {}", plan, stage);
     progress(shown);
   };
   const PlanComparison comparison =
-      compare_plans(plans, prepared.problem, *space, *evaluator, plan_options, truth);
+      compare_plans(plans, prepared.problem, *ledger, plan_options, truth);
   progress.finish();
   if (!figure.empty()) {
     std::ofstream out(figure);
@@ -222,9 +204,9 @@ void run_plans(PreparedSession& prepared, const std::string& names, const Sessio
     if (!out.flush()) throw UserError(fmt::format("cannot write the figure {}", figure.string()));
   }
   if (json) {
-    print_json(plans_document(comparison, space->parameters()));
+    print_json(plans_document(comparison, space.parameters()));
   } else {
-    print_plans(comparison, space->parameters());
+    print_plans(comparison, space.parameters());
     if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
   }
 }

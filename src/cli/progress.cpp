@@ -25,15 +25,14 @@ std::string human(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string unit_of(const std::string& name, const std::vector<Metric>& metrics) {
-  for (const Metric& metric : metrics) {
-    if (metric.name == name) return metric.unit.empty() ? metric.name : metric.unit;
-  }
-  if (name == "time") return "s";
-  if (name == "energy" || name == "idle_subtracted_energy") return "J";
-  if (name == "power") return "W";
-  if (name == "core_clock" || name == "memory_clock") return "Hz";
-  return {};
+std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+  const auto value = measurement.value(name);
+  if (!value) return "-";
+  std::string text = human(*value, unit_of(name, metrics));
+  const double error = measurement.standard_error(name);
+  if (error > 0 && std::isfinite(error) && *value != 0)
+    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
+  return text;
 }
 
 std::string human_duration(double seconds) {

@@ -70,7 +70,7 @@ Json sessions_document(const Store& store) {
     list.push_back({{"session", info.id},
                     {"problem", info.problem},
                     {"device", info.device},
-                    {"objective", info.objective},
+                    {"objective", info.objective.text},
                     {"provenance", to_string(info.provenance)},
                     {"rows", info.rows},
                     {"created_at", iso_time(info.created_at)}});
@@ -106,16 +106,6 @@ Json document(const RankedResults& ranked, const ShowOptions& options) {
   }
   if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
   return json;
-}
-
-std::string with_interval(const Measurement& m, const std::string& name, const std::vector<Metric>& metrics) {
-  const auto value = m.value(name);
-  if (!value) return "-";
-  std::string text = human(*value, unit_of(name, metrics));
-  const double error = m.standard_error(name);
-  if (error > 0 && std::isfinite(error) && *value != 0)
-    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
-  return text;
 }
 
 /// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
@@ -217,7 +207,7 @@ void print_sessions(const Store& store) {
   Table table({"session", "problem", "device", "objective", "rows", "begun", "what"});
   for (const std::size_t column : {1, 2, 3, 5, 6}) table.align_left(column);
   for (const SessionInfo& info : store.sessions()) {
-    table.add({std::to_string(info.id), info.problem, info.device, info.objective, std::to_string(info.rows),
+    table.add({std::to_string(info.id), info.problem, info.device, info.objective.text, std::to_string(info.rows),
                iso_time(info.created_at), to_string(info.provenance)});
   }
   fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));

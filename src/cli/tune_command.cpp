@@ -3,15 +3,14 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
 #include "cli/plan_output.hpp"
 #include "cli/progress.hpp"
@@ -20,14 +19,6 @@
 
 namespace ergotune::cli {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-extern "C" void note_interrupt(int signal) {
-  interrupted.store(true);
-  // The second Ctrl-C is for those who will not wait.
-  std::signal(signal, SIG_DFL);
-}
 
 struct TuneArguments : LiveArguments {
   std::optional<std::string> strategy, budget, store, plan, figure, retry;
@@ -110,7 +101,6 @@ SessionOptions session_options(const TuneArguments& arguments, const TuneDefault
   options.confirm = !arguments.no_confirm;
   options.early_stop = arguments.early_stop;
   if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
-  options.interrupted = &interrupted;
   return options;
 }
 
@@ -128,11 +118,10 @@ void tune(const TuneArguments& arguments) {
   setup.simulation_seed = options.seed;
   const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
   if (!plan.empty() && arguments.retry)
-    throw UserError("--retry works on stored results, and a --plan stores none");
+    throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
   if (!plan.empty()) prepare_for_plans(problem, setup);
 
-  std::signal(SIGINT, note_interrupt);
-  std::signal(SIGTERM, note_interrupt);
+  options.interrupted = interruption();
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
   if (!arguments.quiet) {

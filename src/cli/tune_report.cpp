@@ -28,14 +28,9 @@ std::optional<double> gain(const PreparedSession& prepared, double best, double 
   return ratio;
 }
 
-std::string value_with_interval(const Measurement& measurement, const std::string& name,
-                                const std::vector<Metric>& metrics) {
-  const auto value = measurement.value(name);
-  if (!value) return "none";
-  const std::string unit = unit_of(name, metrics);
-  std::string text = human(*value, unit);
-  const double error = measurement.standard_error(name);
-  if (error > 0 && *value != 0) text += fmt::format(" +- {:.2g} %", 100 * 1.96 * error / std::abs(*value));
+/// with_interval(), and where the number comes from if nobody measured it.
+std::string told(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+  std::string text = with_interval(measurement, name, metrics);
   const auto quantity = measurement.quantities.find(name);
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured) {
     text += fmt::format(" ({})", to_string(quantity->second.provenance));
@@ -49,6 +44,79 @@ std::string statuses_line(const SessionResult& result) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
   }
   return text.empty() ? "none" : text;
+}
+
+/// "1.43 x as good as the default (2.60 ms)", and the same for the median.
+void print_gains(const PreparedSession& prepared, const SessionResult& result, double best) {
+  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  const auto compare = [&](double other, const char* name) {
+    if (const auto ratio = gain(prepared, best, other))
+      fmt::print("  {:.2f} x as good as the {} ({})\n", *ratio, name, human(other, unit));
+  };
+  if (result.default_result) {
+    const Measurement& other = result.default_result->measurement;
+    if (const auto value = prepared.objective->value(other)) {
+      compare(*value, "default");
+    } else {
+      fmt::print("  the default configuration failed: {}\n", other.message);
+    }
+  }
+  if (result.median_value) compare(*result.median_value, "median");
+}
+
+void print_best(const PreparedSession& prepared, const SessionResult& result) {
+  const EvaluationResult& best = result.best.front();
+  const auto& metrics = prepared.problem.metrics;
+  fmt::print("\nBest configuration:\n  {}\n",
+             describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
+  for (const char* name : {"time", "energy", "power", "core_clock", "temperature"}) {
+    if (best.measurement.quantities.contains(name))
+      fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
+  }
+  for (const Metric& metric : metrics) {
+    if (best.measurement.metrics.contains(metric.name))
+      fmt::print("  {:<12} {}\n", metric.name, told(best.measurement, metric.name, metrics));
+  }
+  for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
+  if (const auto value = prepared.objective->value(best.measurement)) print_gains(prepared, result, *value);
+  if (result.probability_best) {
+    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them\n",
+               result.confirmation_rounds, 100 * *result.probability_best);
+  }
+}
+
+void print_next_best(const PreparedSession& prepared, const SessionResult& result, std::size_t top) {
+  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  const std::size_t shown = std::min(top, result.best.size());
+  if (shown > 1) fmt::print("\nNext best:\n");
+  for (std::size_t i = 1; i < shown; ++i) {
+    const EvaluationResult& entry = result.best[i];
+    const auto value = prepared.objective->value(entry.measurement);
+    fmt::print("  {}  {}\n", value ? human(*value, unit) : "none",
+               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
+  }
+}
+
+void print_front(const PreparedSession& prepared, const SessionResult& result) {
+  fmt::print("\nPareto front of {}, {} configurations:\n", prepared.objective->name(), result.best.size());
+  for (const EvaluationResult& entry : result.best) {
+    std::string values;
+    for (const std::string& name : prepared.objective->quantities()) {
+      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
+                            told(entry.measurement, name, prepared.problem.metrics));
+    }
+    fmt::print("  {}  {}\n", values,
+               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
+  }
+}
+
+void print_nothing_worked(const SessionResult& result) {
+  fmt::print("No configuration worked");
+  if (!result.commonest_failure.empty()) {
+    fmt::print("; the commonest failure ({} of them) is\n  {}", result.commonest_failure_count,
+               result.commonest_failure);
+  }
+  fmt::print("\n");
 }
 
 }  // namespace
@@ -96,9 +164,6 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
 
 void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
                   std::size_t top) {
-  const Objective& objective = *prepared.objective;
-  const auto& metrics = prepared.problem.metrics;
-  const std::string unit = unit_of(objective.name(), metrics);
   fmt::print("{} on {}: {} configurations measured", prepared.problem.name, prepared.device.name,
              result.evaluated);
   if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
@@ -107,72 +172,12 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
              result.stopped_because);
   fmt::print("Outcomes: {}\n", statuses_line(result));
   if (result.best.empty()) {
-    fmt::print("No configuration worked");
-    if (!result.commonest_failure.empty()) {
-      fmt::print("; the commonest failure ({} of them) is\n  {}", result.commonest_failure_count,
-                 result.commonest_failure);
-    }
-    fmt::print("\n");
+    print_nothing_worked(result);
+  } else if (prepared.objective->kind() == Objective::Kind::pareto) {
+    print_front(prepared, result);
   } else {
-    const EvaluationResult& best = result.best.front();
-    const bool front = objective.kind() == Objective::Kind::pareto;
-    fmt::print("\n{}:\n", front ? fmt::format("Pareto front of {}, {} configurations", objective.name(),
-                                              result.best.size())
-                                : "Best configuration");
-    if (!front) {
-      fmt::print("  {}\n", describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
-      const auto& quantities = best.measurement.quantities;
-      for (const char* name : {"time", "energy", "power", "core_clock", "temperature"}) {
-        if (quantities.contains(name)) {
-          fmt::print("  {:<12} {}\n", name, value_with_interval(best.measurement, name, metrics));
-        }
-      }
-      for (const Metric& metric : metrics) {
-        if (best.measurement.metrics.contains(metric.name)) {
-          fmt::print("  {:<12} {}\n", metric.name,
-                     value_with_interval(best.measurement, metric.name, metrics));
-        }
-      }
-      for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
-      const auto value = objective.value(best.measurement);
-      if (value && result.default_result) {
-        const auto other = objective.value(result.default_result->measurement);
-        if (!other) {
-          fmt::print("  the default configuration failed: {}\n", result.default_result->measurement.message);
-        } else if (const auto ratio = gain(prepared, *value, *other)) {
-          fmt::print("  {:.2f} x as good as the default ({})\n", *ratio, human(*other, unit));
-        }
-      }
-      if (value && result.median_value) {
-        if (const auto ratio = gain(prepared, *value, *result.median_value)) {
-          fmt::print("  {:.2f} x as good as the median ({})\n", *ratio, human(*result.median_value, unit));
-        }
-      }
-      if (result.probability_best) {
-        fmt::print(
-            "  measured again {} times beside its rivals: with {:.0f} % probability the best of them\n",
-            result.confirmation_rounds, 100 * *result.probability_best);
-      }
-    }
-    const std::size_t shown = front ? result.best.size() : std::min(top, result.best.size());
-    if (shown > 1) {
-      if (!front) fmt::print("\nNext best:\n");
-      for (std::size_t i = front ? 0 : 1; i < shown; ++i) {
-        const EvaluationResult& entry = result.best[i];
-        std::string values;
-        if (front) {
-          for (const std::string& name : objective.quantities()) {
-            values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
-                                  value_with_interval(entry.measurement, name, metrics));
-          }
-        } else {
-          values =
-              objective.value(entry.measurement) ? human(*objective.value(entry.measurement), unit) : "none";
-        }
-        fmt::print("  {}  {}\n", values,
-                   describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
-      }
-    }
+    print_best(prepared, result);
+    print_next_best(prepared, result, top);
   }
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
   if (prepared.store) {

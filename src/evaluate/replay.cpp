@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <deque>
 #include <unordered_map>
 
@@ -16,38 +17,29 @@ std::string key_of(std::span<const std::uint32_t> positions) {
   return {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(std::uint32_t)};
 }
 
-class Replay : public Evaluator {
+/// A recording's rows by configurations of another space: parameters meet by name.
+class RecordedRows {
  public:
-  Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space)
+  RecordedRows(std::shared_ptr<const Recording> recording, const SearchSpace& space)
       : recording_(std::move(recording)) {
     match_parameters(space);
     rows_.reserve(recording_->size());
     for (std::size_t row = 0; row < recording_->size(); ++row) rows_[key_of(recording_->position(row))] = row;
   }
 
-  std::string description() const override {
+  std::string description() const {
     return fmt::format("replay of {} ({})",
                        recording_->file.empty() ? recording_->name : recording_->file.string(),
                        recording_->device.empty() ? "device unknown" : recording_->device);
   }
-  Provenance provenance() const override { return Provenance::replayed; }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
 
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
-    EvaluationResult result{request.id, request.index, {}};
-    if (const auto row = find(request.configuration)) {
-      result.measurement = recording_->measurement(*row);
-    } else {
-      result.measurement.status = Status::unsupported;
-      result.measurement.message = "this configuration was not recorded";
-    }
-    result.measurement.finished_at = wall_seconds();
-    return result;
+  /// nullopt for what was not recorded.
+  std::optional<Measurement> measurement(const Configuration& configuration) const {
+    const auto row = find(configuration);
+    if (!row) return std::nullopt;
+    Measurement measurement = recording_->measurement(*row);
+    add_energy(measurement);
+    return measurement;
   }
 
  private:
@@ -99,9 +91,52 @@ class Replay : public Evaluator {
     return it == rows_.end() ? std::nullopt : std::optional(it->second);
   }
 
+  // Where power and time were recorded, energy is known as well.
+  static void add_energy(Measurement& measurement) {
+    auto& quantities = measurement.quantities;
+    if (quantities.contains("energy") || !quantities.contains("power") || !quantities.contains("time")) return;
+    const Quantity power = quantities.at("power"), time = quantities.at("time");
+    Quantity energy = power;
+    energy.value = power.value * time.value;
+    energy.standard_error = std::hypot(power.standard_error * time.value, time.standard_error * power.value);
+    energy.method = "recorded power times recorded time";
+    quantities["energy"] = std::move(energy);
+  }
+
   std::shared_ptr<const Recording> recording_;
   std::vector<Match> matches_;
   std::unordered_map<std::string, std::size_t> rows_;
+};
+
+class Replay : public Evaluator {
+ public:
+  Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) : rows_(std::move(recording), space) {}
+
+  std::string description() const override { return rows_.description(); }
+  Provenance provenance() const override { return Provenance::replayed; }
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = std::move(queue_.front());
+    queue_.pop_front();
+    EvaluationResult result;
+    result.id = request.id;
+    result.index = request.index;
+    if (auto recorded = rows_.measurement(request.configuration)) {
+      result.measurement = std::move(*recorded);
+    } else {
+      result.measurement.status = Status::unsupported;
+      result.measurement.message = "this configuration was not recorded";
+    }
+    result.measurement.finished_at = wall_seconds();
+    return result;
+  }
+
+ private:
+  RecordedRows rows_;
   std::deque<EvaluationRequest> queue_;
 };
 
@@ -109,6 +144,11 @@ class Replay : public Evaluator {
 
 std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
   return std::make_unique<Replay>(std::move(recording), space);
+}
+
+RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
+  const auto rows = std::make_shared<const RecordedRows>(std::move(recording), space);
+  return [rows](const Configuration& configuration) { return rows->measurement(configuration); };
 }
 
 std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space) {

@@ -52,7 +52,7 @@ Problem problem_of(const Recording& recording) {
   problem.parameters = recording.parameters;
   problem.restrictions = recording.restrictions;
   problem.metrics = recording.metrics;
-  problem.objective.text = recording.objective;
+  problem.objective = recording.objective;
   return problem;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ergotune/base/statistics.hpp"
-#include "ergotune/measure/quantity.hpp"
+#include "ergotune/problem/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -25,7 +25,7 @@ Mean mean_of(const std::vector<double>& values, const std::vector<double>& error
 void combine_quantities(const std::vector<Measurement>& rounds, Measurement& combined) {
   for (auto& [name, quantity] : combined.quantities) {
     const QuantityInfo* info = quantity_info(name);
-    if (info && !info->averaged) continue;
+    if (info && !info->averaged()) continue;
     std::vector<double> values, errors;
     std::int64_t n = 0;
     for (const Measurement& round : rounds) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "ergotune/problem/quantity.hpp"
+
 namespace ergotune {
 
 namespace {
@@ -107,11 +109,7 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
 }
 
 void check_metrics(const Problem& problem, Names names) {
-  for (const char* quantity :
-       {"time", "energy", "power", "idle_subtracted_energy", "core_clock", "memory_clock", "temperature",
-        "core_voltage", "error", "registers", "shared_bytes"}) {
-    names.add(quantity);
-  }
+  for (const QuantityInfo& quantity : quantities()) names.add(std::string(quantity.name));
   for (const Metric& metric : problem.metrics) {
     for (const std::string& name : metric.expression.names()) {
       // Observers may bring quantities of any name, so only what looks like a slip is one.

@@ -12,6 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "ergotune/problem/quantity.hpp"
 #include "ergotune/search/objective.hpp"
 #include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
@@ -100,16 +101,6 @@ class JudgedRows {
   std::vector<std::optional<double>> values_;
   std::vector<std::size_t> order_;
 };
-
-std::string unit_of(const std::string& quantity, const std::vector<Metric>& metrics) {
-  static const std::map<std::string, std::string> kUnits = {
-      {"time", "s"},        {"energy", "J"},        {"power", "W"},        {"idle_subtracted_energy", "J"},
-      {"core_clock", "Hz"}, {"memory_clock", "Hz"}, {"temperature", "°C"}, {"core_voltage", "V"}};
-  for (const auto& metric : metrics)
-    if (metric.name == quantity) return metric.unit;
-  const auto found = kUnits.find(quantity);
-  return found == kUnits.end() ? "" : found->second;
-}
 
 class ReportDocument {
  public:
@@ -304,7 +295,7 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
                            const std::filesystem::path& output) {
   const Source source = open_source(source_file, session);
   const Recording& recording = source.recording;
-  Objective objective = Objective::parse({.text = recording.objective}, recording.metrics);
+  Objective objective = Objective::parse(recording.objective, recording.metrics);
   const Json document = ReportDocument(source, objective).build();
 
   // "</" would end the script element that carries the data

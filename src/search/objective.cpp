@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "ergotune/problem/quantity.hpp"
+#include "measure/propagate.hpp"
 #include "search/objective_text.hpp"
-#include "search/propagate.hpp"
 
 namespace ergotune {
 
@@ -20,20 +20,6 @@ using search::ObjectiveText;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Quantities that ergotune itself measures.
-const std::vector<std::string> kQuantities = {
-    "time",       "energy",       "power",       "idle_subtracted_energy",
-    "core_clock", "memory_clock", "temperature", "core_voltage",
-    "error",      "registers",    "shared_bytes"};
-
-// Times, energies and powers are positive; a sensor that says otherwise has failed, and must not win.
-bool must_be_positive(const std::string& name) {
-  for (const std::string_view ending : {"time", "energy", "power", "energys", "seconds", "joules"})
-    if (name.size() >= ending.size() && std::string_view(name).substr(name.size() - ending.size()) == ending)
-      return true;
-  return false;
-}
 
 // A measurement seen through the objective.
 struct Look {
@@ -78,10 +64,10 @@ struct Objective::State {
   }
 
   /// Inputs of an expression; nullopt when the measurement lacks one.
-  std::optional<std::vector<search::Input>> inputs(const Expression& expression, const Measurement& m) const {
-    std::vector<search::Input> list;
+  std::optional<std::vector<UncertainInput>> inputs(const Expression& expression, const Measurement& m) const {
+    std::vector<UncertainInput> list;
     for (const std::string& name : expression.names()) {
-      search::Input input{name, Value(), 0};
+      UncertainInput input{name, Value(), 0};
       if (name.rfind(kBestPrefix, 0) == 0) {
         const std::string of = name.substr(std::string_view(kBestPrefix).size());
         const auto known = best.find(of);
@@ -115,7 +101,7 @@ struct Objective::State {
     for (const auto& term : text.terms) {
       auto in = inputs(term.expression, m);
       if (!in) return result;
-      const auto value = search::propagate(term.expression, *in);
+      const auto value = propagate(term.expression, *in);
       if (!value) return result;
       result.turned.push_back(term.direction == Direction::maximise ? -value->value : value->value);
       result.errors.push_back(value->standard_error);
@@ -124,8 +110,8 @@ struct Objective::State {
       auto left_inputs = inputs(condition.left, m);
       auto right_inputs = inputs(condition.right, m);
       if (!left_inputs || !right_inputs) return result;
-      const auto left = search::propagate(condition.left, *left_inputs);
-      const auto right = search::propagate(condition.right, *right_inputs);
+      const auto left = propagate(condition.left, *left_inputs);
+      const auto right = propagate(condition.right, *right_inputs);
       if (!left || !right) return result;
       if (condition.strict ? left->value < right->value : left->value <= right->value) continue;
       const double scale = std::max({std::abs(left->value), std::abs(right->value), 1e-300});
@@ -207,7 +193,8 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
 
   // follow metrics down to what is measured; observers may bring quantities of any name, so a name that is
   // unlike every known one is taken as such
-  std::vector<std::string> known = kQuantities;
+  std::vector<std::string> known;
+  for (const QuantityInfo& quantity : ergotune::quantities()) known.emplace_back(quantity.name);
   std::map<std::string, const Metric*> by_name;
   for (const Metric& metric : metrics) {
     known.push_back(metric.name);
@@ -223,7 +210,7 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
     if (const auto metric = by_name.find(name); metric != by_name.end()) {
       for (const auto& below : metric->second->expression.names())
         if (below != name) open.push_back(below);
-    } else if (std::find(kQuantities.begin(), kQuantities.end(), name) != kQuantities.end()) {
+    } else if (quantity_info(name) != nullptr) {
       quantities.insert(name);
     } else if (is_direct) {
       if (const auto near = nearest_name(name, known); !near.empty())

@@ -11,7 +11,10 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
     : state_(std::make_unique<State>(std::move(recording))) {
   const Recording& source = state_->table.recording();
   ObjectiveSpec spec;
-  spec.text = objective_text.empty() ? source.objective : objective_text;
+  if (objective_text.empty())
+    spec = source.objective;
+  else
+    spec.text = objective_text;
   Objective objective = Objective::parse(spec, source.metrics);
   if (objective.count() != 1)
     throw UserError(fmt::format("cannot score \"{}\": strategies are scored on one objective", spec.text));

@@ -50,7 +50,7 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
     };
     recording.name = word("kernel_name");
     recording.device = word("device_name");
-    if (!word("objective").empty()) recording.objective = word("objective");
+    if (!word("objective").empty()) recording.objective.text = word("objective");
     const Json& values = json.at("tune_params");
     for (const Json& key : json.at("tune_params_keys")) {
       Parameter parameter;
@@ -343,10 +343,10 @@ void finish(Opened& opened, Outcome& outcome) {
   }
   outcome.rows.finish(recording);
   const auto has_column = [&](const std::string& name) { return recording.column(name) != nullptr; };
-  const bool own_objective = has_column(recording.objective);
+  const bool own_objective = has_column(recording.objective.text);
   for (std::string& remark : rename_columns(recording.columns))
     recording.warnings.push_back(std::move(remark));
-  if (!own_objective || !has_column(recording.objective)) recording.objective = renamed(recording.objective);
+  if (!own_objective || !has_column(recording.objective.text)) recording.objective.text = renamed(recording.objective.text);
 }
 
 }  // namespace

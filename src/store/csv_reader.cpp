@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/problem/quantity.hpp"
 #include "store/cache_quantities.hpp"
 #include "store/distinct_values.hpp"
 #include "store/text_source.hpp"
@@ -98,7 +99,8 @@ std::size_t parameter_columns(const std::vector<std::string>& header) {
   const auto status = std::find(header.begin(), header.end(), "status");
   if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
   const auto quantity = std::find_if(header.begin(), header.end(), [](const std::string& name) {
-    return name == "energy" || name == "power" || is_observed(name);
+    const QuantityInfo* ours = quantity_info(name);
+    return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may well be a parameter
   });
   return static_cast<std::size_t>(quantity - header.begin());
 }

@@ -28,17 +28,4 @@ std::string cache_time_stamp(double seconds_since_epoch) {
                      microseconds);
 }
 
-std::string unit_of_quantity(const std::string& name, const std::vector<Metric>& metrics) {
-  for (const Metric& metric : metrics) {
-    if (metric.name == name) return metric.unit;
-  }
-  if (name == "time") return "s";
-  if (name.ends_with("energy")) return "J";
-  if (name.ends_with("power")) return "W";
-  if (name == "core_clock" || name == "memory_clock") return "Hz";
-  if (name == "temperature") return "degC";
-  if (name == "core_voltage") return "V";
-  return "";
-}
-
 }  // namespace ergotune

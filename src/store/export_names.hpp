@@ -1,10 +1,9 @@
-// Names, units and time stamps that exports share.
+// Names and time stamps that exports share.
 #pragma once
 
 #include <string>
 
 #include "ergotune/measure/measurement.hpp"
-#include "ergotune/problem/problem.hpp"
 
 namespace ergotune {
 
@@ -14,8 +13,5 @@ std::string cache_name(const std::string& name, const Quantity& quantity);
 
 /// "2023-12-21 10:44:42.236642+00:00"
 std::string cache_time_stamp(double seconds_since_epoch);
-
-/// "s", "J", "W", "Hz" ... of a quantity, or the metric's own unit; empty when it has none.
-std::string unit_of_quantity(const std::string& name, const std::vector<Metric>& metrics);
 
 }  // namespace ergotune

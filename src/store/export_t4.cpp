@@ -1,6 +1,7 @@
 // T4 results and metadata.
 #include <cmath>
 
+#include "ergotune/problem/quantity.hpp"
 #include "ergotune/store/export.hpp"
 #include "store/export_names.hpp"
 #include "store/json_values.hpp"
@@ -40,11 +41,11 @@ Json measurements_json(const ResultSet& results, const Measurement& m) {
     const bool time = name == "time";
     list.push_back({{"name", name},
                     {"value", time ? quantity.value * kSecondsToMilliseconds : quantity.value},
-                    {"unit", time ? "ms" : unit_of_quantity(name, {})}});
+                    {"unit", time ? "ms" : unit_of(name)}});
   }
   for (const auto& [name, value] : m.metrics) {
     if (!std::isfinite(value)) continue;
-    list.push_back({{"name", name}, {"value", value}, {"unit", unit_of_quantity(name, results.metrics)}});
+    list.push_back({{"name", name}, {"value", value}, {"unit", unit_of(name, results.metrics)}});
   }
   return list;
 }

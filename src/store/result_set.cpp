@@ -25,13 +25,14 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
 }
 
 /// What the stored problem says of the parameters; those that it does not know keep their names alone.
-void take_problem(const std::string& document, ResultSet& results) {
+void take_problem(const std::string& document, bool has_runs, ResultSet& results) {
   if (document.empty() || document == "{}") return;
   const Problem problem = deserialise(document);
   if (!problem.kernel().function.text().empty()) results.kernel = problem.kernel().function.text();
   results.constants = problem.constants;
   results.metrics = problem.metrics;
-  results.goal = problem.objective;
+  // Of stores without runs the problem as it was stored knows what was wanted, and in which direction.
+  if (!has_runs) results.goal = problem.objective;
   for (Parameter& parameter : results.parameters) {
     for (const Parameter& described : problem.parameters) {
       if (described.name == parameter.name) parameter = described;
@@ -60,7 +61,7 @@ ResultSet result_set(const Store& store, std::int64_t session) {
   ResultSet results;
   results.problem = results.kernel = info.problem;
   results.device = info.device;
-  results.objective = results.goal.text = info.objective;
+  results.goal = info.objective;
   results.provenance = info.provenance;
   results.environment = store.environment(info.id);
   results.rows = store.results(info.id);
@@ -70,7 +71,8 @@ ResultSet result_set(const Store& store, std::int64_t session) {
     parameter.kind = parameter_kind(name);
     results.parameters.push_back(std::move(parameter));
   }
-  take_problem(store.document(info.id), results);
+  take_problem(store.document(info.id), info.runs > 0, results);
+  results.objective = results.goal.text;
   add_values_met(results);
   return results;
 }
@@ -79,7 +81,8 @@ ResultSet result_set(const Recording& recording) {
   ResultSet results;
   results.problem = results.kernel = recording.name;
   results.device = recording.device;
-  results.objective = results.goal.text = recording.objective;
+  results.goal = recording.objective;
+  results.objective = results.goal.text;
   results.provenance = Provenance::replayed;
   results.parameters = recording.parameters;
   results.metrics = recording.metrics;

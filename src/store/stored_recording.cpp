@@ -27,13 +27,14 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
   throw UserError(fmt::format("this store has no session {}; it has {}", session, known), place);
 }
 
-void take_problem(const std::string& document, Recording& recording) {
+void take_problem(const std::string& document, bool has_runs, Recording& recording) {
   if (document.empty() || document == "{}") return;
   try {
     Problem problem = deserialise(document);
     recording.restrictions = std::move(problem.restrictions);
     recording.restrictions_known = true;
     recording.metrics = std::move(problem.metrics);
+    if (!has_runs) recording.objective = problem.objective;
     for (Parameter& parameter : recording.parameters) {
       for (Parameter& described : problem.parameters) {
         if (described.name == parameter.name) parameter = std::move(described);
@@ -61,9 +62,10 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
     parameter.kind = parameter_kind(name);
     recording.parameters.push_back(std::move(parameter));
   }
-  take_problem(store.document(info.id), recording);
+  take_problem(store.document(info.id), info.runs > 0, recording);
   RecordingBuilder rows(recording.parameters.size());
   DistinctValues values(recording.parameters.size());
+  std::size_t row_number = 0;
   for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
     for (const auto& [name, quantity] : m.quantities) {
@@ -73,6 +75,8 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
     for (const auto& [name, value] : m.metrics) {
       rows.set(rows.column(name, true), value, m.standard_error(name), 1);
     }
+    if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
+    ++row_number;
     rows.finish_row(values.positions(row.configuration), m.status,
                     {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true});
   }

@@ -144,7 +144,7 @@ Recording read_t4(const std::filesystem::path& file) {
     const Json& first = results.front();
     if (first.contains("objectives") && !first.at("objectives").empty() &&
         first.at("objectives").front().is_string()) {
-      recording.objective = first.at("objectives").front().get<std::string>();
+      recording.objective.text = first.at("objectives").front().get<std::string>();
     }
     T4Rows rows(recording.parameters.size(), time_unit(json));
     for (const Json& result : results) rows.add(result, recording.parameters);
@@ -153,11 +153,11 @@ Recording read_t4(const std::filesystem::path& file) {
     throw UserError(fmt::format("this is no T4 file as its schema describes it: {}", error.what()),
                     {file.string(), 0, 0});
   }
-  const bool own_objective = recording.column(recording.objective) != nullptr;
+  const bool own_objective = recording.column(recording.objective.text) != nullptr;
   for (std::string& remark : rename_columns(recording.columns))
     recording.warnings.push_back(std::move(remark));
-  if (!own_objective || !recording.column(recording.objective))
-    recording.objective = renamed(recording.objective);
+  if (!own_objective || !recording.column(recording.objective.text))
+    recording.objective.text = renamed(recording.objective.text);
   if (recording.name.empty())
     recording.name = file.filename().string().substr(0, file.filename().string().find('.'));
   return recording;

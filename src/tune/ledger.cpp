@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ergotune/base/clock.hpp"
-#include "ergotune/search/objective.hpp"
+#include "ergotune/measure/metrics.hpp"
 
 namespace ergotune {
 namespace {
@@ -70,9 +70,17 @@ void Ledger::load() {
 
 void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
   if (!usable(measurement.status)) return;
-  if (options_.problem && !options_.problem->metrics.empty())
-    evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration,
-                     options_.constants);
+  if (options_.problem && !options_.problem->metrics.empty()) {
+    const std::map<std::string, double> recorded = measurement.metrics, errors = measurement.metric_errors;
+    evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
+    // What a recording holds besides is no worse for not being asked for.
+    if (evaluator_.provenance() == Provenance::replayed) {
+      for (const auto& [name, value] : recorded) {
+        if (measurement.metrics.emplace(name, value).second && errors.contains(name))
+          measurement.metric_errors[name] = errors.at(name);
+      }
+    }
+  }
   if (options_.further_metrics) options_.further_metrics(measurement, configuration);
 }
 

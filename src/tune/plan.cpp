@@ -3,37 +3,81 @@
 #include "tune/plan_run.hpp"
 
 namespace ergotune {
+namespace {
 
-PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
-                    const PlanOptions& options) {
-  return plans::PlanRun(plan, problem, space, evaluator, options).run();
+LedgerOptions keeping_nothing(const Problem& problem, const PlanOptions& options) {
+  LedgerOptions kept;
+  kept.problem = &problem;
+  kept.constants = options.constants;
+  kept.interrupted = options.interrupted;
+  return kept;
 }
 
-PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
-                             Evaluator& evaluator, const PlanOptions& options, const TrueEnergy& truth) {
+bool interrupted(const PlanOptions& options) {
+  return options.interrupted != nullptr && options.interrupted->load();
+}
+
+std::optional<double> least_energy(const SearchSpace& space, const TrueEnergy& truth) {
+  std::optional<double> least;
+  for (ConfigurationIndex index = 0; truth && index < space.size(); ++index) {
+    const auto energy = truth(index);
+    if (energy && *energy > 0 && (!least || *energy < *least)) least = energy;
+  }
+  return least;
+}
+
+template <class Run>
+PlanComparison compare(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
+                       const Evaluator& evaluator, const PlanOptions& options, const TrueEnergy& truth, Run&& run) {
   PlanComparison comparison;
   comparison.problem = problem.name;
   comparison.device = evaluator.description();
   comparison.provenance = evaluator.provenance();
   comparison.space = space.size();
-  if (truth) {
-    for (ConfigurationIndex index = 0; index < space.size(); ++index) {
-      const auto energy = truth(index);
-      if (energy && *energy > 0 && (!comparison.optimum || *energy < *comparison.optimum))
-        comparison.optimum = energy;
-    }
-  }
+  comparison.optimum = least_energy(space, truth);
   for (const Plan& plan : plans) {
-    if (options.interrupted != nullptr && options.interrupted->load()) break;
-    PlanResult result = run_plan(plan, problem, space, evaluator, options);
+    if (interrupted(options)) break;
+    PlanResult result = run(plan);
     if (result.best && comparison.optimum) {
-      if (const auto energy = truth(result.best->index)) {
+      if (const auto energy = truth(result.best->index))
         result.above_optimum_percent = 100 * (*energy / *comparison.optimum - 1);
-      }
     }
     comparison.plans.push_back(std::move(result));
   }
   return comparison;
+}
+
+}  // namespace
+
+PlanResult run_plan(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options) {
+  return plans::PlanRun(plan, problem, ledger, options).run();
+}
+
+PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
+                    const PlanOptions& options) {
+  Ledger ledger(space, evaluator, keeping_nothing(problem, options));
+  return run_plan(plan, problem, ledger, options);
+}
+
+PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
+                             const PlanOptions& options, const TrueEnergy& truth) {
+  return compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
+    RunInfo info;
+    info.objective.text = "energy";
+    info.plan = plan.name;
+    info.strategy = options.strategy;
+    info.seed = options.seed;
+    ledger.begin_run(info);
+    PlanResult result = run_plan(plan, problem, ledger, options);
+    ledger.end_run(interrupted(options) ? "interrupted" : result.why_not.empty() ? "finished" : result.why_not);
+    return result;
+  });
+}
+
+PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
+                             Evaluator& evaluator, const PlanOptions& options, const TrueEnergy& truth) {
+  return compare(plans, problem, space, evaluator, options, truth,
+                 [&](const Plan& plan) { return run_plan(plan, problem, space, evaluator, options); });
 }
 
 }  // namespace ergotune

@@ -58,6 +58,22 @@ class EnergyCurve {
   double start_ = 0, slope_ = 0;
 };
 
+std::optional<ClockPoint> clock_point(const Measurement& m, double asked_mhz) {
+  const auto energy = m.value("energy"), time = m.value("time");
+  if (!usable(m.status) || !energy || !time || *energy <= 0 || *time <= 0) return std::nullopt;
+  ClockPoint point;
+  point.asked_mhz = asked_mhz;
+  point.energy = *energy;
+  point.time = *time;
+  // The clock that ran, where it was recorded: throttled samples then lie on the curve.
+  point.sample.clock_mhz = m.value("core_clock") ? *m.value("core_clock") * 1e-6 : asked_mhz;
+  if (point.sample.clock_mhz < 0.2 * asked_mhz || point.sample.clock_mhz > 1.2 * asked_mhz)
+    point.sample.clock_mhz = asked_mhz;
+  point.sample.power_w = *energy / *time;
+  if (m.value("core_voltage")) point.sample.voltage_v = m.value("core_voltage");
+  return point;
+}
+
 }  // namespace
 
 std::optional<ConfigurationIndex> PlanRun::representative() {
@@ -85,65 +101,40 @@ std::optional<ConfigurationIndex> PlanRun::representative() {
       candidates.push_back(*index);
   }
   std::size_t usable_ones = 0;
-  memory_.evaluate(candidates, [&](ConfigurationIndex, const Measurement& measurement) {
+  evaluate(candidates, [&](ConfigurationIndex, const Measurement& measurement) {
     usable_ones += usable(measurement.status);
     return usable_ones < enough && !interrupted();
   });
-  const auto best = memory_.best(candidates, objective("energy"));
+  const auto best = this->best(candidates, objective("energy"));
   return best ? std::optional(best->index) : std::nullopt;
 }
 
-void PlanRun::fit_model(const PlanStage& stage) {
-  StageResult result;
-  result.name = stage.name;
-  result.objective = "power over clock";
-  const std::uint64_t before = memory_.evaluated();
-  const auto clock = core_clock();
-  if (!clock) {
-    // No clock to steer: the rest of the plan goes on with what there is to vary.
-    result.strategy = "no core clock to fit over";
-    result_.stages.push_back(std::move(result));
-    return;
-  }
-  const auto& values = space_.parameters()[*clock].values;
+std::vector<ConfigurationIndex> PlanRun::at_spaced_clocks(std::size_t clock, ConfigurationIndex code) const {
   std::vector<double> clocks;
-  for (const Value& value : values) clocks.push_back(value.as_real());
-
-  const auto code = representative();
-  if (!code) {
-    result_.why_not = "no configuration worked to fit the model with";
-    return;
-  }
-  space_.values_at(*code, state_.current);
-
+  for (const Value& value : space_.parameters()[clock].values) clocks.push_back(value.as_real());
   std::vector<ConfigurationIndex> indices;
-  std::vector<std::uint32_t> positions = state_.current;
+  std::vector<std::uint32_t> positions(kinds_.size());
+  space_.values_at(code, positions);
   for (const double f : spaced_clocks(clocks, options_.model_clocks)) {
-    positions[*clock] =
-        static_cast<std::uint32_t>(std::find(clocks.begin(), clocks.end(), f) - clocks.begin());
+    positions[clock] = static_cast<std::uint32_t>(std::find(clocks.begin(), clocks.end(), f) - clocks.begin());
     if (const auto index = space_.index_of(positions)) indices.push_back(*index);
   }
-  memory_.evaluate(indices);
+  return indices;
+}
+
+void PlanRun::use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices) {
+  std::vector<double> clocks;
+  for (const Value& value : space_.parameters()[clock].values) clocks.push_back(value.as_real());
   std::vector<ClockPoint> points;
   std::vector<PowerSample> samples;
+  std::vector<std::uint32_t> positions(kinds_.size());
   for (const ConfigurationIndex index : indices) {
-    const Measurement& m = *memory_.find(index);
-    const auto energy = m.value("energy"), time = m.value("time");
-    if (!usable(m.status) || !energy || !time || *energy <= 0 || *time <= 0) continue;
-    ClockPoint point;
+    if (find(index) == nullptr) continue;
     space_.values_at(index, positions);
-    point.asked_mhz = clocks[positions[*clock]];
-    point.energy = *energy;
-    point.time = *time;
-    // The clock that ran, where it was recorded: throttled samples then lie on the curve.
-    point.sample.clock_mhz = m.value("core_clock") ? *m.value("core_clock") * 1e-6 : point.asked_mhz;
-    if (point.sample.clock_mhz < 0.2 * point.asked_mhz || point.sample.clock_mhz > 1.2 * point.asked_mhz) {
-      point.sample.clock_mhz = point.asked_mhz;
+    if (const auto point = clock_point(*find(index), clocks[positions[clock]])) {
+      points.push_back(*point);
+      samples.push_back(point->sample);
     }
-    point.sample.power_w = *energy / *time;
-    if (m.value("core_voltage")) point.sample.voltage_v = m.value("core_voltage");
-    samples.push_back(point.sample);
-    points.push_back(point);
   }
   if (points.empty()) {
     result_.why_not = "no energies at any clock to fit the model to";
@@ -162,11 +153,34 @@ void PlanRun::fit_model(const PlanStage& stage) {
   state_.model_clock = best;
   state_.model_range = suggested_range(around, options_.model_share, clocks);
   result_.model_range = state_.model_range;
-  positions = state_.current;
-  result.space = clocks.size();
-  result.strategy = fmt::format("{} clocks of one code configuration", points.size());
-  result.evaluated = memory_.evaluated() - before;
-  result.best = memory_.best(indices, objective("energy"));
+}
+
+void PlanRun::fit_model(const PlanStage& stage) {
+  StageResult result;
+  result.name = stage.name;
+  result.objective = "power over clock";
+  const std::uint64_t before = asked_.size();
+  const auto clock = core_clock();
+  if (!clock) {
+    // No clock to steer: the rest of the plan goes on with what there is to vary.
+    result.strategy = "no core clock to fit over";
+    result_.stages.push_back(std::move(result));
+    return;
+  }
+  const auto code = representative();
+  if (!code) {
+    result_.why_not = "no configuration worked to fit the model with";
+    return;
+  }
+  space_.values_at(*code, state_.current);
+  const std::vector<ConfigurationIndex> indices = at_spaced_clocks(*clock, *code);
+  evaluate(indices);
+  use_model(*clock, indices);
+  if (!result_.why_not.empty()) return;
+  result.space = space_.parameters()[*clock].values.size();
+  result.strategy = fmt::format("{} clocks of one code configuration", result_.model->samples);
+  result.evaluated = asked_.size() - before;
+  result.best = best(indices, objective("energy"));
   result_.stages.push_back(std::move(result));
 }
 

@@ -7,26 +7,17 @@
 #include <set>
 
 namespace ergotune::plans {
-namespace {
-
-// Code configurations that follow the best clock out of the model's range.
-constexpr std::size_t kFollowers = 3;
-// Nearer clocks are not told apart when leaving the model's range.
-constexpr double kClockStep = 0.02;
-
-}  // namespace
-
-PlanRun::PlanRun(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
-                 const PlanOptions& options)
+PlanRun::PlanRun(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options)
     : plan_(plan),
       problem_(problem),
-      space_(space),
+      ledger_(ledger),
+      space_(ledger.space()),
       options_(options),
-      memory_(problem, space, evaluator, options.constants) {
-  for (const Parameter& parameter : space.parameters()) kinds_.push_back(execution_kind(parameter));
+      known_before_(ledger.order().begin(), ledger.order().end()) {
+  for (const Parameter& parameter : space_.parameters()) kinds_.push_back(execution_kind(parameter));
   result_.plan = plan.name;
   result_.summary = plan.summary;
-  result_.provenance = evaluator.provenance();
+  result_.provenance = ledger.evaluator().provenance();
 }
 
 PlanResult PlanRun::run() {
@@ -36,17 +27,56 @@ PlanResult PlanRun::run() {
   }
   state_.current = default_positions(space_, kinds_);
   for (const PlanStage& stage : plan_.stages) {
+    ledger_.set_stage(plan_.name + "/" + stage.name);
+    ledger_.set_phase("stage " + stage.name);
     if (stage.kind == PlanStage::Kind::fit_model) {
       fit_model(stage);
     } else {
       tune(stage);
     }
+    if (interrupted()) result_.why_not = fmt::format("interrupted in stage \"{}\"", stage.name);
     if (!result_.why_not.empty()) break;
   }
-  result_.evaluated = memory_.evaluated();
-  result_.seconds = memory_.seconds();
+  ledger_.set_stage({});
+  result_.evaluated = asked_.size();
+  for (const ConfigurationIndex index : asked_) {
+    const Measurement& m = *find(index);
+    result_.seconds += m.compile_seconds + m.verify_seconds + m.measure_seconds + m.tuner_seconds;
+    result_.known += known_before_.contains(index);
+  }
   if (result_.why_not.empty() && !result_.stages.empty()) result_.best = result_.stages.back().best;
   return result_;
+}
+
+void PlanRun::note_asked(ConfigurationIndex index) { asked_.insert(index); }
+
+const Measurement* PlanRun::find(ConfigurationIndex index) const {
+  const Entry* entry = ledger_.find(index);
+  return entry ? &entry->measurement : nullptr;
+}
+
+void PlanRun::evaluate(std::vector<ConfigurationIndex> indices, const Each& each) {
+  ListSource list(std::move(indices), [&](const Wanted& wanted, const Measurement& measurement, bool) {
+    note_asked(wanted.index);
+    return !each || each(wanted.index, measurement);
+  });
+  list.set_objective_quantity("energy");
+  ledger_.drive(list);
+}
+
+std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indices, Objective objective) const {
+  // Everything is told first: what is best may depend on best(time) and the like.
+  std::vector<ConfigurationIndex> usable_ones;
+  for (const ConfigurationIndex index : indices) {
+    const Measurement* measurement = find(index);
+    if (measurement != nullptr && objective.outcome(*measurement).ok) usable_ones.push_back(index);
+  }
+  if (usable_ones.empty()) return std::nullopt;
+  ConfigurationIndex best = usable_ones.front();
+  for (const ConfigurationIndex index : usable_ones) {
+    if (objective.better(*find(index), *find(best))) best = index;
+  }
+  return PlanPoint{best, space_.configuration(best), *find(best)};
 }
 
 Objective PlanRun::objective(const std::string& text) const {
@@ -80,147 +110,11 @@ std::optional<std::size_t> PlanRun::core_clock() const {
   return std::nullopt;
 }
 
-std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed,
-                                                StageResult& result) {
-  auto indices = indices_of(space_, allowed);
-  if (indices && stage.keep_within > 0 && !seen_before_.empty()) {
-    // The code configurations that were near the best before.
-    Objective before = objective(objective_before_);
-    const auto best = memory_.best(seen_before_, before);
-    std::set<std::vector<std::uint32_t>> kept;
-    if (best) {
-      for (const ConfigurationIndex index : seen_before_) before.outcome(*memory_.find(index));
-      const double limit = *before.value(best->measurement);
-      for (const ConfigurationIndex index : seen_before_) {
-        const auto value = before.value(*memory_.find(index));
-        if (value && std::abs(*value - limit) <= stage.keep_within * std::abs(limit))
-          kept.insert(code_of(index));
-      }
-      std::erase_if(*indices, [&](ConfigurationIndex index) { return !kept.contains(code_of(index)); });
-    }
-  }
-  result.space = indices ? indices->size() : 0;
-  if (indices && indices->empty()) return {};
-
-  const std::string strategy = !stage.strategy.empty() ? stage.strategy : options_.strategy;
-  const Budget budget = stage.budget.empty() ? options_.budget : Budget::parse(stage.budget);
-  const bool bounded = budget.evaluations > 0 || budget.seconds > 0 || budget.joules > 0;
-  if (strategy.empty() && !bounded && indices && indices->size() <= options_.exhaustive) {
-    result.strategy = "every configuration";
-    SessionProgress progress;
-    progress.total = indices->size();
-    memory_.evaluate(*indices, [&](ConfigurationIndex, const Measurement& measurement) {
-      ++progress.evaluated;
-      progress.failed += !usable(measurement.status);
-      if (options_.progress) options_.progress(plan_.name, stage.name, progress);
-      return !interrupted();
-    });
-    return *indices;
-  }
-
-  const SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
-  result.space = part.size();
-  if (part.empty()) return {};
-  PartEvaluator evaluator(memory_);
-  Objective wanted = objective(stage.objective);
-  SessionOptions session;
-  session.strategy = strategy.empty() ? "auto" : strategy;
-  session.strategy_options =
-      strategy == options_.strategy ? options_.strategy_options : std::map<std::string, Value>{};
-  session.budget = budget;
-  if (!bounded) session.budget.evaluations = std::clamp<std::uint64_t>(part.size() / 20, 100, 1000);
-  session.seed = options_.seed;
-  session.confirm = false;
-  session.interrupted = options_.interrupted;
-  std::vector<ConfigurationIndex> seen;
-  session.progress = [&](const SessionProgress& progress) {
-    if (options_.progress) options_.progress(plan_.name, stage.name, progress);
-    if (progress.last == nullptr) return;
-    if (const auto whole = space_.index_of(part.configuration(progress.last->index))) seen.push_back(*whole);
-  };
-  const SessionResult found = run_session(part, wanted, evaluator, nullptr, 0, session);
-  result.strategy = found.strategy;
-  for (const EvaluationResult& best : found.best) {
-    if (const auto whole = space_.index_of(part.configuration(best.index))) seen.push_back(*whole);
-  }
-  std::sort(seen.begin(), seen.end());
-  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-  return seen;
-}
-
-void PlanRun::leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen,
-                          PlanPoint& best) {
-  const auto clock = core_clock();
-  if (!clock || !state_.model_range) return;
-  const auto& values = space_.parameters()[*clock].values;
-  std::vector<double> clocks;
-  for (const Value& value : values) clocks.push_back(value.as_real());
-  std::vector<double> sorted = clocks;
-  std::sort(sorted.begin(), sorted.end());
-
-  // The few best code configurations go along: what is best may change with the clock.
-  Objective wanted = objective(stage.objective);
-  for (const ConfigurationIndex index : seen) wanted.outcome(*memory_.find(index));
-  std::vector<ConfigurationIndex> order;
-  for (const ConfigurationIndex index : seen) {
-    if (wanted.value(*memory_.find(index))) order.push_back(index);
-  }
-  std::sort(order.begin(), order.end(), [&](ConfigurationIndex a, ConfigurationIndex b) {
-    return wanted.better(*memory_.find(a), *memory_.find(b));
-  });
-  std::vector<std::vector<std::uint32_t>> followers;
-  for (const ConfigurationIndex index : order) {
-    if (followers.size() >= kFollowers) break;
-    if (std::find(followers.begin(), followers.end(), code_of(index)) == followers.end())
-      followers.push_back(code_of(index));
-  }
-
-  std::vector<std::uint32_t> positions(kinds_.size());
-  for (const int direction : {-1, 1}) {
-    double edge = direction < 0 ? state_.model_range->low_mhz : state_.model_range->high_mhz;
-    while (!interrupted()) {
-      space_.values_at(best.index, positions);
-      const double at = clocks[positions[*clock]];
-      // Only when the best clock is the outermost one tried so far.
-      const bool outermost = std::none_of(sorted.begin(), sorted.end(), [&](double f) {
-        return direction < 0 ? f < at - 1e-6 && f >= edge - 1e-6 : f > at + 1e-6 && f <= edge + 1e-6;
-      });
-      if (!outermost) break;
-      std::optional<double> next;
-      for (const double f : sorted) {
-        if (direction < 0 && f < at * (1 - kClockStep)) next = f;
-        if (direction > 0 && f > at * (1 + kClockStep) && !next) next = f;
-      }
-      // Finer steps than that only at the very end of the clocks.
-      if (!next) next = direction < 0 ? sorted.front() : sorted.back();
-      if (std::abs(*next - at) < 1e-6) break;
-      const auto position =
-          static_cast<std::uint32_t>(std::find(clocks.begin(), clocks.end(), *next) - clocks.begin());
-      std::vector<ConfigurationIndex> tries;
-      for (const auto& code : followers) {
-        auto moved = positions;
-        for (std::size_t i = 0; i < kinds_.size(); ++i) {
-          if (kinds_[i] == ParameterKind::code) moved[i] = code[i];
-        }
-        moved[*clock] = position;
-        if (const auto index = space_.index_of(moved)) tries.push_back(*index);
-      }
-      if (tries.empty()) break;
-      memory_.evaluate(tries);
-      tries.push_back(best.index);
-      const auto better = memory_.best(tries, objective(stage.objective));
-      if (!better || better->index == best.index) break;
-      best = *better;
-      edge = *next;
-    }
-  }
-}
-
 void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
   result.objective = stage.objective.empty() ? problem_.objective.text : stage.objective;
-  const std::uint64_t before = memory_.evaluated();
+  const std::uint64_t before = asked_.size();
 
   std::size_t freed = 0;
   for (const std::string& name : stage.free)
@@ -242,7 +136,7 @@ void PlanRun::tune(const PlanStage& stage) {
   }
   const Allowed allowed = allowed_positions(following, space_, kinds_, state_);
   std::vector<ConfigurationIndex> seen = search(following, allowed, result);
-  auto best = memory_.best(seen, objective(stage.objective));
+  auto best = this->best(seen, objective(stage.objective));
   if (!best) {
     result_.why_not = fmt::format("no configuration of stage \"{}\" worked", stage.name);
   } else {
@@ -250,7 +144,7 @@ void PlanRun::tune(const PlanStage& stage) {
     space_.values_at(best->index, state_.current);
   }
   result.best = best;
-  result.evaluated = memory_.evaluated() - before;
+  result.evaluated = asked_.size() - before;
   result_.stages.push_back(std::move(result));
   seen_before_ = std::move(seen);
   objective_before_ = stage.objective;

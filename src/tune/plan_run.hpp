@@ -1,23 +1,52 @@
 // One plan on its way: its stages share what was measured and what was found.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <optional>
+#include <set>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "tune/plan_memory.hpp"
+#include "ergotune/tune/plan.hpp"
 #include "tune/plan_part.hpp"
 
 namespace ergotune::plans {
 
 class PlanRun {
  public:
-  PlanRun(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
-          const PlanOptions& options);
+  PlanRun(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options);
   PlanResult run();
 
  private:
+  using Each = std::function<bool(ConfigurationIndex, const Measurement&)>;
+
   void tune(const PlanStage& stage);
   void fit_model(const PlanStage& stage);
+  /// Configurations that differ from `code` in the clock alone, at the clocks that a model is fitted to.
+  std::vector<ConfigurationIndex> at_spaced_clocks(std::size_t clock, ConfigurationIndex code) const;
+  /// The clock with least energy of a model fitted to these, and the range around it.
+  void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
+  /// Measures those of `indices` that are not known yet. `each`, when given, sees every result as it comes
+  /// and stops the rest by returning false.
+  void evaluate(std::vector<ConfigurationIndex> indices, const Each& each = {});
+  /// Counts a configuration as asked for, once.
+  void note_asked(ConfigurationIndex index);
+  const Measurement* find(ConfigurationIndex index) const;
+  /// The best of what is known among `indices`; nullopt when none is usable.
+  std::optional<PlanPoint> best(std::span<const ConfigurationIndex> indices, Objective objective) const;
+  std::vector<ConfigurationIndex> whole_stage(const PlanStage& stage, std::vector<ConfigurationIndex> indices);
+  std::vector<ConfigurationIndex> searched_stage(const PlanStage& stage, const SearchSpace& part,
+                                                 const std::string& strategy, const Budget& budget,
+                                                 StageResult& result);
+  /// Leaves those whose code was within the stage's keep_within of the best before.
+  void keep_near_best(const PlanStage& stage, std::vector<ConfigurationIndex>& indices) const;
+  /// The code of the best few of what was seen, best first.
+  std::vector<std::vector<std::uint32_t>> best_code(const PlanStage& stage,
+                                                    const std::vector<ConfigurationIndex>& seen) const;
+  /// The next clock to try outside of the range; nullopt when there is none, or the best does not lie at its end.
+  std::optional<double> next_clock_out(double at, double edge, int direction) const;
   /// Searches what a stage may choose from; fills in strategy and returns everything it knows of the part.
   std::vector<ConfigurationIndex> search(const PlanStage& stage, const Allowed& allowed, StageResult& result);
   /// Moves `best` to lower or higher clocks as long as that helps, when it lies at the end of the model's
@@ -33,10 +62,12 @@ class PlanRun {
 
   const Plan& plan_;
   const Problem& problem_;
+  Ledger& ledger_;
   const SearchSpace& space_;
   const PlanOptions& options_;
   std::vector<ParameterKind> kinds_;
-  PlanMemory memory_;
+  std::set<ConfigurationIndex> asked_;
+  std::set<ConfigurationIndex> known_before_;
   StageState state_;
   /// What the stage before looked at, and its objective: for PlanStage::keep_within.
   std::vector<ConfigurationIndex> seen_before_;

@@ -72,7 +72,7 @@ inline std::optional<std::filesystem::path> recorded_data(const std::string& nam
 inline Recording line_recording(const std::vector<double>& values, const std::vector<double>& seconds) {
   Recording recording;
   recording.name = "line";
-  recording.objective = "time";
+  recording.objective.text = "time";
   Parameter x;
   x.name = "x";
   RecordedColumn time;

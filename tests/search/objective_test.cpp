@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/measure/metrics.hpp"
 
 namespace ergotune {
 namespace {
@@ -81,22 +82,6 @@ TEST(Objective, MaximisedMetricIsTurnedAndNeedsItsQuantities) {
   EXPECT_TRUE(objective.better(good, bad));
   EXPECT_LT(objective.outcome(good).values[0], objective.outcome(bad).values[0]);
   EXPECT_NEAR(*objective.value(good), 1.0, 1e-12);  // as the user reads it
-}
-
-TEST(Objective, MetricsSeeParametersAndCarryErrors) {
-  Parameter block;
-  block.name = "block";
-  block.values = {32, 64};
-  Measurement m = measured(2, 6, 0.02, 0.3);
-  evaluate_metrics(m,
-                   {metric("power_per_thread", "energy / time / block"),
-                    metric("broken", "energy / (time - 2)"), metric("unknown", "voltage * 2")},
-                   {block}, {64}, {});
-  EXPECT_NEAR(m.metrics.at("power_per_thread"), 6.0 / 2 / 64, 1e-12);
-  const double expected = 3.0 / 64 * std::sqrt(0.01 * 0.01 + 0.05 * 0.05);
-  EXPECT_NEAR(m.metric_errors.at("power_per_thread"), expected, 0.01 * expected);
-  EXPECT_EQ(m.metrics.count("broken"), 0u);
-  EXPECT_EQ(m.metrics.count("unknown"), 0u);
 }
 
 TEST(Objective, WeightedExpressionPropagatesErrors) {

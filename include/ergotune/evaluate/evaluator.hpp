@@ -28,6 +28,9 @@ struct EvaluationResult {
   std::uint64_t id = 0;
   ConfigurationIndex index = 0;
   Measurement measurement;
+  /// UUID, else id, of the device that ran it: filled by live evaluators; empty where nothing ran (a configuration that
+  /// does not compile).
+  std::string board = {};
 };
 
 /// Where an evaluator that really runs kernels writes down what it is about to run, so that a resume does not meet a
@@ -36,7 +39,8 @@ class RunJournal {
  public:
   virtual ~RunJournal() = default;
   /// The request runs next, on its slot; durable when this returns. Called once for each request that runs, right
-  /// before it does. Must not throw: what cannot be written is told by the session's next write.
+  /// before it does: what ran on that slot before has ended, and wait() has its result. Must not throw: what cannot be
+  /// written is told by the session's next write.
   virtual void about_to_run(const EvaluationRequest& request) = 0;
 };
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ergotune/evaluate/evaluator.hpp"
@@ -40,6 +42,10 @@ class ReplayTable {
 /// parameter of the space that the recording lacks may have one value only. A configuration that was not recorded is
 /// `unsupported`. Throws UserError when the parameters do not fit.
 std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recording, const SearchSpace& space);
+
+/// What was recorded of a configuration; nullopt where nothing was. Parameters meet as in make_replay().
+using RecordedTruth = std::function<std::optional<Measurement>(const Configuration&)>;
+RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space);
 
 /// The same for a file ("replay:FILE" on the command line). `space` must outlive the evaluator.
 std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space);

@@ -34,16 +34,14 @@ struct Quantity {
   Provenance provenance = Provenance::measured;
 };
 
-/// Names used by ergotune itself: time (s), energy (J per launch), power (W), idle_subtracted_energy (J),
-/// core_clock (Hz), memory_clock (Hz), temperature (degrees C), core_voltage (V), error (largest relative error of the
-/// outputs), registers, shared_bytes.
+/// Names of quantities: problem/quantity.hpp, and whatever observers bring.
 struct Measurement {
   Status status = Status::ok;
   /// The failure in words: the compiler's output, the driver's message.
   std::string message;
   std::map<std::string, Quantity> quantities;
   std::map<std::string, double> metrics;
-  /// Standard errors of metrics, propagated to first order (search/objective.hpp); absent means 0.
+  /// Standard errors of metrics, propagated to first order (measure/metrics.hpp); absent means 0.
   std::map<std::string, double> metric_errors;
   /// Things to know that do not make it a failure: "power cap", "asked 1410 MHz, ran 1275 MHz, power cap".
   std::vector<std::string> warnings;

@@ -1,13 +1,11 @@
-// Samples of power over clock for the power model: from recordings and files, or taken from a device.
+// Samples of power over clock for the power model, from recordings and files (from a device: tune/sample_clocks.hpp).
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/model/power_model.hpp"
 #include "ergotune/store/recording.hpp"
 
@@ -36,17 +34,5 @@ PowerSampling samples_of(const Recording& recording);
 /// Any recording, or a CSV file with clock_mhz, power_w and, as far as they are there, power_error_w, time_s,
 /// voltage_v, memory_clock_mhz, temperature_c. Throws UserError with file and line.
 PowerSampling load_power_samples(const std::filesystem::path& file);
-
-struct SamplingOptions {
-  std::size_t count = 8;
-  /// After half of the clocks, spaced evenly, each next one is where the model is least sure.
-  bool adaptive = true;
-  std::function<void(const PowerSample&, std::size_t done, std::size_t total)> progress;
-};
-
-/// Measures (or simulates) power at `count` clocks of a space whose only parameter with several values is the
-/// core clock; configurations that fail are left out.
-PowerSampling sample_clocks(Evaluator& evaluator, const SearchSpace& space,
-                            const SamplingOptions& options = {});
 
 }  // namespace ergotune

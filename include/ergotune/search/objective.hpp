@@ -71,11 +71,4 @@ class Objective {
   std::unique_ptr<State> state_;
 };
 
-/// Fills measurement.metrics by evaluating each metric over its quantities, the configuration and the
-/// constants; a metric that cannot be evaluated (missing quantity, division by zero) is left out. Errors
-/// propagate to first order.
-void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metrics,
-                      const std::vector<Parameter>& parameters, const Configuration& configuration,
-                      const Constants& constants);
-
 }  // namespace ergotune

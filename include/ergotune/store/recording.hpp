@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,10 @@ struct Recording {
   std::vector<Parameter> parameters;
   std::vector<Restriction> restrictions;  ///< from a T1 file beside it or the stored problem
   bool restrictions_known = false;
-  std::string objective = "time";
+  /// What it was tuned for, expression and direction together.
+  ObjectiveSpec objective;
+  /// Rows whose values are means of a confirmation's rounds, with what they were confirmed for.
+  std::map<std::size_t, ObjectiveSpec> confirmed;
   std::vector<Metric> metrics;            ///< where the stored problem has them
   std::vector<std::string> warnings;      ///< "cut off after 898 entries; the cut line is lost"
 

@@ -96,10 +96,12 @@ struct PlanResult {
   std::optional<PlanPoint> best;
   std::string why_not;
   std::vector<StageResult> stages;
-  /// Different configurations measured in all stages.
+  /// Different configurations that its stages asked for, whether this plan, one before it or an earlier run measured them.
   std::uint64_t evaluated = 0;
-  /// What the evaluations cost, s: as recorded (replay), as modelled (simulation), or as it took (live).
+  /// What these cost, s: compilers, verification and measurement added up, as measured, recorded or modelled.
   double seconds = 0;
+  /// Of the evaluated: known before this plan began.
+  std::uint64_t known = 0;
   std::optional<PowerModel> model;
   std::optional<ClockRange> model_range;
   /// Energy above the least possible, per cent; nullopt where that is not known.
@@ -110,6 +112,10 @@ struct PlanResult {
 /// and simulations only.
 using TrueEnergy = std::function<std::optional<double>(ConfigurationIndex)>;
 
+/// Runs a plan over the ledger's space. What the ledger knows is not measured again; stages are deterministic, so that a
+/// plan that was killed goes on where it was.
+PlanResult run_plan(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options = {});
+/// The same with a ledger of its own that keeps nothing.
 PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
                     const PlanOptions& options = {});
 
@@ -122,8 +128,12 @@ struct PlanComparison {
   std::vector<PlanResult> plans;
 };
 
-/// Runs one plan after another; each starts from nothing. With `truth` the optimum over the space is found
+/// Runs one plan after another; each counts what it asks for as if it started from nothing, and what one has measured is
+/// not measured again for the next. With `truth` the optimum over the space is found
 /// first, and each plan's choice is judged by its true energy.
+PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
+                             const PlanOptions& options = {}, const TrueEnergy& truth = {});
+/// The same with ledgers that keep nothing: each plan measures for itself.
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
                              Evaluator& evaluator, const PlanOptions& options = {},
                              const TrueEnergy& truth = {});

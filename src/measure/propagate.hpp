@@ -7,9 +7,9 @@
 
 #include "ergotune/space/expression.hpp"
 
-namespace ergotune::search {
+namespace ergotune {
 
-struct Input {
+struct UncertainInput {
   std::string name;
   Value value;
   double standard_error = 0;
@@ -22,6 +22,6 @@ struct Uncertain {
 
 /// nullopt when the expression cannot be evaluated or is not finite. Inputs count as independent; each slope
 /// is the central difference over one standard error.
-std::optional<Uncertain> propagate(const Expression& expression, std::vector<Input>& inputs);
+std::optional<Uncertain> propagate(const Expression& expression, std::vector<UncertainInput>& inputs);
 
-}  // namespace ergotune::search
+}  // namespace ergotune

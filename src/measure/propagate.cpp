@@ -1,12 +1,12 @@
-#include "search/propagate.hpp"
+#include "measure/propagate.hpp"
 
 #include <cmath>
 
-namespace ergotune::search {
+namespace ergotune {
 
-std::optional<Uncertain> propagate(const Expression& expression, std::vector<Input>& inputs) {
+std::optional<Uncertain> propagate(const Expression& expression, std::vector<UncertainInput>& inputs) {
   const Scope scope = [&](std::string_view name) -> const Value* {
-    for (const Input& input : inputs)
+    for (const UncertainInput& input : inputs)
       if (input.name == name) return &input.value;
     return nullptr;
   };
@@ -14,7 +14,7 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Inp
     Uncertain result{expression.evaluate_real(scope), 0};
     if (!std::isfinite(result.value)) return std::nullopt;
     double variance = 0;
-    for (Input& input : inputs) {
+    for (UncertainInput& input : inputs) {
       if (!(input.standard_error > 0) || !std::isfinite(input.standard_error)) continue;
       const double centre = input.value.as_real();
       input.value = centre + input.standard_error;
@@ -32,4 +32,4 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Inp
   }
 }
 
-}  // namespace ergotune::search
+}  // namespace ergotune

@@ -1,6 +1,6 @@
-// Metrics: named expressions over a measurement, the configuration and the constants.
-#include "ergotune/search/objective.hpp"
-#include "search/propagate.hpp"
+#include "ergotune/measure/metrics.hpp"
+
+#include "measure/propagate.hpp"
 
 namespace ergotune {
 
@@ -10,10 +10,10 @@ void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metri
   measurement.metrics.clear();
   measurement.metric_errors.clear();
   for (const Metric& metric : metrics) {
-    std::vector<search::Input> inputs;
+    std::vector<UncertainInput> inputs;
     bool complete = true;
     for (const std::string& name : metric.expression.names()) {
-      search::Input input{name, Value(), 0};
+      UncertainInput input{name, Value(), 0};
       // what was measured, then earlier metrics, hides a parameter or constant of the same name
       if (const auto value = measurement.value(name)) {
         input.value = *value;
@@ -32,7 +32,7 @@ void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metri
       inputs.push_back(std::move(input));
     }
     if (!complete) continue;
-    if (const auto result = search::propagate(metric.expression, inputs)) {
+    if (const auto result = propagate(metric.expression, inputs)) {
       measurement.metrics[metric.name] = result->value;
       if (result->standard_error > 0) measurement.metric_errors[metric.name] = result->standard_error;
     }

@@ -1,0 +1,82 @@
+#include "ergotune/problem/quantity.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ergotune {
+namespace {
+
+constexpr auto kLess = Direction::minimise;
+
+// docs/measuring.md holds the same table (a test compares them).
+constexpr std::array<QuantityInfo, 12> kQuantities{{
+    {"time", "s", "time of a launch", Producer::device, kLess, true},
+    {"energy", "J", "energy of a launch", Producer::sensor, kLess, true},
+    {"power", "W", "mean power while the kernel runs", Producer::sensor, kLess, true},
+    {"idle_subtracted_energy", "J", "energy of a launch above what the idle board would have used", Producer::sensor,
+     kLess, true},
+    {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
+    {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
+    {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},
+    {"core_voltage", "V", "core voltage that it ran at", Producer::monitor, std::nullopt, true},
+    {"error", "", "largest relative error of the outputs", Producer::verification, kLess, false},
+    {"registers", "", "registers of a thread", Producer::compiler, std::nullopt, false},
+    {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt, false},
+    {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler, std::nullopt, false},
+}};
+
+// How other tools and observers name what they measure. A unit is only claimed where these names leave no doubt: their
+// times come in s and in ms.
+struct Ending {
+  std::string_view ending, unit;
+};
+constexpr std::array<Ending, 6> kEndings{
+    {{"energy", "J"}, {"power", "W"}, {"joules", "J"}, {"energys", ""}, {"time", ""}, {"seconds", ""}}};
+
+const Ending* ending_of(std::string_view name) {
+  const auto found =
+      std::find_if(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return name.ends_with(e.ending); });
+  return found == kEndings.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string to_string(Producer producer) {
+  switch (producer) {
+    case Producer::device:
+      return "device";
+    case Producer::sensor:
+      return "sensor";
+    case Producer::monitor:
+      return "monitor";
+    case Producer::compiler:
+      return "compiler";
+    case Producer::verification:
+      break;
+  }
+  return "verification";
+}
+
+std::span<const QuantityInfo> quantities() { return kQuantities; }
+
+const QuantityInfo* quantity_info(std::string_view name) {
+  const auto found = std::find_if(kQuantities.begin(), kQuantities.end(),
+                                  [&](const QuantityInfo& info) { return info.name == name; });
+  return found == kQuantities.end() ? nullptr : &*found;
+}
+
+std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) return metric.unit;
+  }
+  if (const QuantityInfo* info = quantity_info(name)) return std::string(info->unit);
+  const Ending* ending = ending_of(name);
+  return ending ? std::string(ending->unit) : std::string();
+}
+
+bool must_be_positive(std::string_view name) {
+  if (const QuantityInfo* info = quantity_info(name)) return info->positive;
+  return ending_of(name) != nullptr;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,237 @@
+#include "ergotune/tune/target.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/evaluate/controlled.hpp"
+#include "ergotune/evaluate/replay.hpp"
+#include "ergotune/evaluate/simulated.hpp"
+#include "ergotune/problem/quantity.hpp"
+#include "ergotune/power/guardian.hpp"
+#include "ergotune/search/objective.hpp"
+#include "measure/configure.hpp"
+#include "problem/macro_clashes.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Quantities that only a sensor or the board's monitor can give.
+bool needs_sensor(const Objective& objective) {
+  const auto list = quantities();
+  return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
+    return info.needs_sensor() && objective.needs(std::string(info.name));
+  });
+}
+
+std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem) {
+  const MeasureOptions& m = live.measure;
+  std::string text =
+      fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", m.precision,
+                  m.min_repeats, m.max_repeats, m.warm_up, m.cold_cache ? "cold" : "hot", m.max_seconds);
+  if (live.energy) {
+    text +=
+        fmt::format(", energy by {}", live.sensors.empty() ? "the device's own sensor"
+                                                           : fmt::format("{}", fmt::join(live.sensors, " ")));
+    if (live.energy_seconds > 0) text += fmt::format(" for {:g} s", live.energy_seconds);
+  }
+  if (!m.verify) text += ", not verified";
+  if (const std::string included = hash_of_included_files(problem); !included.empty())
+    text += ", includes " + included;
+  if (!options.controls.empty()) text += fmt::format(", controls {}", fmt::join(options.controls, " "));
+  return text;
+}
+
+void build_space(Target& target, const TargetOptions& options) {
+  SpaceOptions space;
+  space.threads = options.space_threads;
+  target.space = std::make_shared<const SearchSpace>(target.problem.build_space(target.constants, space));
+  if (target.space->empty()) {
+    throw UserError(fmt::format("problem \"{}\" has no valid configuration on {}: {}", target.problem.name,
+                                target.device.name, target.space->why_empty()));
+  }
+}
+
+/// Leaves out of the space what was not recorded: a search would run into it again and again.
+void keep_recorded(Target& target, const Recording& recording) {
+  const auto& parameters = target.space->parameters();
+  std::vector<std::optional<std::size_t>> places;
+  for (const Parameter& parameter : parameters) {
+    std::optional<std::size_t> place;
+    for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
+      if (recording.parameters[i].name == parameter.name) place = i;
+    }
+    places.push_back(place);
+  }
+  std::vector<Configuration> list;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    const Configuration recorded = recording.configuration(row);
+    Configuration configuration;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      configuration.push_back(places[i] ? recorded[*places[i]] : parameters[i].values.front());
+    if (target.space->index_of(configuration)) list.push_back(std::move(configuration));
+  }
+  if (list.empty() || list.size() >= target.space->size()) return;
+  target.notes.push_back(fmt::format("the recording holds {} of the {} configurations of this problem: they are what is searched",
+                                     list.size(), target.space->size()));
+  target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
+}
+
+void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
+  target.device.id = "replay:" + file;
+  target.device.backend = "replay";
+  const auto recording = std::make_shared<const Recording>(load_recording(file));
+  target.device.name = recording->device.empty() ? "recorded device" : recording->device;
+  target.constants = target.problem.constants_for(target.device.name, {});
+  // Execution parameters have the values that were recorded.
+  for (const Parameter& recorded : recording->parameters) {
+    if (recorded.kind == ParameterKind::code) continue;
+    const auto& known = target.problem.parameters;
+    const bool there =
+        std::any_of(known.begin(), known.end(), [&](const Parameter& p) { return p.name == recorded.name; });
+    if (!there) target.problem.parameters.push_back(recorded);
+  }
+  target.problem.execution_parameters.clear();
+  // The recording is the device: what it holds is what can be "run". A problem whose restrictions need a
+  // device's properties is searched over the recorded configurations.
+  try {
+    build_space(target, options);
+    keep_recorded(target, *recording);
+  } catch (const UserError&) {
+    target.space = std::make_shared<const SearchSpace>(space_of(*recording));
+  }
+  target.evaluator = make_replay(recording, *target.space);
+  target.truth = recorded_truth(recording, *target.space);
+  target.identity = target.device.id;
+  target.conditions = target.evaluator->description();
+  for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
+}
+
+void open_simulated(Target& target, const std::string& name, const TargetOptions& options) {
+  const DeviceProfile profile = load_device_profile(name);
+  target.device.id = "sim:" + name;
+  target.device.backend = "simulated";
+  target.device.name = "simulated " + profile.name;
+  target.device.properties = profile.properties;
+  resolve_execution_parameters(target.problem, profile, options.suggested);
+  target.constants = target.problem.constants_for(profile.name, profile.properties);
+  if (options.adapt) options.adapt(target.problem, profile.properties);
+  build_space(target, options);
+  SimulationOptions simulation;
+  simulation.seed = options.simulation_seed;
+  target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
+  const auto device =
+      std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
+  target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
+  target.identity = target.device.id;
+  target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
+  target.notes.push_back("every number below is simulated, nothing is measured");
+}
+
+/// The control that sets the execution parameters; null when there is none that may be used: then they are
+/// left out.
+std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options) {
+  if (target.problem.execution_parameters.empty()) return nullptr;
+  std::string why_not;
+  std::unique_ptr<Control> control;
+  if (options.controls.size() > 1) throw UserError("one device takes one --control");
+  if (!options.controls.empty()) {
+    control = usable_control(options.controls.front(), &why_not);
+  } else {
+    control = control_for_device(target.device.uuid, target.device.pci_address, target.device.is_cpu, &why_not);
+  }
+  if (!control) {
+    target.notes.push_back("clocks and limits are left as they are: " + why_not);
+    target.problem.execution_parameters.clear();
+  }
+  return control;
+}
+
+void open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
+  if (options.in_process || options.verifier || !options.observers.empty()) {
+    auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
+    if (options.verifier) evaluator->runner().set_verifier(options.verifier);
+    for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);
+    target.live = evaluator.get();
+    target.evaluator = std::move(evaluator);
+  } else {
+    auto evaluator = std::make_unique<LiveEvaluator>(target.problem, live);
+    target.live = evaluator.get();
+    target.evaluator = std::move(evaluator);
+  }
+  target.device = target.live->device();
+  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
+}
+
+void note_macro_clashes(Target& target) {
+  const Kernel& kernel = target.original.kernel();
+  std::vector<const KernelSource*> sources{&source_for_device(kernel, target.device.backend)};
+  if (const auto& reference = target.original.verification.reference;
+      reference && has_source_for(*reference, target.device.backend))
+    sources.push_back(&source_for_device(*reference, target.device.backend));
+  for (const std::string& note : macro_clash_notes(target.original, target.constants, sources))
+    target.notes.push_back(note);
+}
+
+void open_live(Target& target, const TargetOptions& options) {
+  // Clocks that a killed session left behind would spoil every measurement.
+  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
+  LiveOptions live = options.live;
+  live.device = options.device;
+  live.energy = live.energy || !live.sensors.empty() ||
+                needs_sensor(Objective::parse(target.problem.objective, target.problem.metrics));
+  open_evaluator(target, options, live);
+  target.constants = target.problem.constants_for(target.device.name, target.device.properties);
+  note_macro_clashes(target);
+  std::unique_ptr<Control> control = find_control(target, options);
+  if (control) {
+    for (Parameter& parameter :
+         make_execution_parameters(target.problem.execution_parameters, *control, options.suggested)) {
+      target.problem.parameters.push_back(std::move(parameter));
+    }
+    target.problem.execution_parameters.clear();
+  }
+  if (options.adapt) options.adapt(target.problem, target.device.properties);
+  build_space(target, options);
+  target.identity =
+      fmt::format("{} | {} | {}", target.device.uuid.empty() ? target.device.name : target.device.uuid,
+                  target.device.driver_version, target.live->compiler_identity());
+  target.conditions = conditions_of(options, live, target.original);
+  if (control) {
+    ControlSessionOptions control_options;
+    control_options.take_over = options.take_over;
+    auto session = ControlSession::open(std::move(control), control_options);
+    for (const std::string& note : session->notes()) target.notes.push_back(note);
+    target.evaluator =
+        make_controlled_evaluator(std::move(target.evaluator), std::move(session), target.space->parameters());
+  }
+}
+
+}  // namespace
+
+TargetOptions TargetOptions::from(const Problem& problem) {
+  TargetOptions options;
+  const TuneDefaults& defaults = problem.defaults;
+  if (defaults.device) options.device = *defaults.device;
+  options.controls = defaults.controls;
+  options.live = LiveOptions::from(defaults);
+  return options;
+}
+
+Target open_target(Problem problem, const TargetOptions& options) {
+  Target target;
+  target.original = problem;
+  target.problem = std::move(problem);
+  if (options.device.starts_with("replay:")) {
+    open_replay(target, options.device.substr(7), options);
+  } else if (options.device.starts_with("sim:")) {
+    open_simulated(target, options.device.substr(4), options);
+  } else {
+    open_live(target, options);
+  }
+  return target;
+}
+
+}  // namespace ergotune
