@@ -1,38 +1,17 @@
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "ergotune/analysis/tradeoff.hpp"
 
 namespace ergotune {
-namespace {
-
-std::vector<std::size_t> sorted_positions(std::span<const double> x, std::span<const double> y) {
+std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const double> y) {
+  // Andrew's monotone chain.
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (x[a] != x[b]) return x[a] < x[b];
     return y[a] != y[b] ? y[a] < y[b] : a < b;
   });
-  return order;
-}
-
-}  // namespace
-
-std::vector<std::size_t> pareto_front(std::span<const double> x, std::span<const double> y) {
-  std::vector<std::size_t> front;
-  double least = std::numeric_limits<double>::infinity();
-  for (const std::size_t i : sorted_positions(x, y)) {
-    if (y[i] >= least) continue;
-    front.push_back(i);
-    least = y[i];
-  }
-  return front;
-}
-
-std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const double> y) {
-  // Andrew's monotone chain.
-  std::vector<std::size_t> order = sorted_positions(x, y);
   order.erase(
       std::unique(order.begin(), order.end(), [&](auto a, auto b) { return x[a] == x[b] && y[a] == y[b]; }),
       order.end());

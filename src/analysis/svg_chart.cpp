@@ -9,30 +9,11 @@ namespace ergotune {
 namespace {
 
 constexpr double kWidth = 760, kHeight = 460, kLeft = 80, kRight = 80, kTop = 50, kBottom = 80;
-const char* const kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
+constexpr double kLegendRow = 16;
+const char* const kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
+                                "#8c564b", "#17becf", "#e377c2", "#bcbd22", "#7f7f7f"};
+const char* const kGrey = "#888";
 
 /// A linear axis with round ticks.
 class Axis {
@@ -71,7 +52,7 @@ class Axis {
 std::string text_at(double x, double y, const std::string& text, const char* anchor,
                     const std::string& more = {}) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more,
-                     escaped(text));
+                     escape_markup(text));
 }
 
 std::string opening(double height, const std::string& title) {
@@ -89,89 +70,160 @@ std::string shade_colour(double share) {
   return fmt::format("rgb({:.0f},{:.0f},{:.0f})", 40 + 190 * s, 90 - 40 * s, 220 - 180 * s);
 }
 
-}  // namespace
-
-std::string Chart::to_svg() const {
-  Axis x, left, right, shade;
-  bool has_right = false, has_shade = false;
-  for (const ChartSeries& s : series) {
-    for (const double v : s.x) x.include(v);
-    for (const double v : s.y) (s.right_axis ? right : left).include(v);
-    for (const double v : s.shade) shade.include(v);
-    has_right |= s.right_axis;
-    has_shade |= !s.shade.empty();
-  }
-  x.finish();
-  left.finish();
-  right.finish();
-  shade.finish();
-  const double width = kWidth - kLeft - kRight, height = kHeight - kTop - kBottom;
-  const auto px = [&](double v) { return kLeft + width * x.share(v); };
-  const auto py = [&](double v, bool on_right) {
-    return kTop + height * (1 - (on_right ? right : left).share(v));
-  };
-
-  std::string svg = opening(kHeight, title);
-  for (const ChartBand& band : bands) {
-    svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#2ca02c\" opacity=\"0.12\"/>\n",
-        px(band.low), kTop, std::max(1.0, px(band.high) - px(band.low)), height);
-    svg += text_at(px(0.5 * (band.low + band.high)), kTop + 14, band.label, "middle", "fill=\"#2ca02c\"");
-  }
-  for (const double tick : x.ticks()) {
-    svg += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/>\n",
-                       px(tick), kTop, kTop + height);
-    svg += text_at(px(tick), kTop + height + 18, fmt::format("{:g}", tick), "middle");
-  }
-  for (const double tick : left.ticks())
-    svg += text_at(kLeft - 6, py(tick, false) + 4, fmt::format("{:g}", tick), "end");
-  if (has_right) {
-    for (const double tick : right.ticks()) {
-      svg += text_at(kWidth - kRight + 6, py(tick, true) + 4, fmt::format("{:g}", tick), "start");
+/// What a chart is drawn from: axes that hold everything, and the parts one after the other.
+class Drawing {
+ public:
+  explicit Drawing(const Chart& chart) : chart_(chart) {
+    for (const ChartSeries& s : chart.series) {
+      for (const double v : s.x) x_.include(v);
+      if (s.right_axis || !chart.y_limits)
+        for (const double v : s.y) (s.right_axis ? right_ : left_).include(v);
+      for (const double v : s.shade) shade_.include(v);
+      has_right_ |= s.right_axis;
+      has_shade_ |= !s.shade.empty();
     }
+    if (chart.y_limits) {
+      left_.include(chart.y_limits->first);
+      left_.include(chart.y_limits->second);
+    }
+    for (Axis* axis : {&x_, &left_, &right_, &shade_}) axis->finish();
   }
-  svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
-                     kLeft, kTop, width, height);
-  svg += text_at(kLeft + width / 2, kTop + height + 38, x_label, "middle");
-  svg += text_at(0, 0, y_label, "middle",
-                 fmt::format("transform=\"translate(20,{}) rotate(-90)\"", kTop + height / 2));
-  if (has_right) {
-    svg += text_at(0, 0, right_label, "middle",
-                   fmt::format("transform=\"translate({},{}) rotate(90)\"", kWidth - 20, kTop + height / 2));
+
+  std::string svg() {
+    const std::string legend = this->legend();  // how high it is decides how high all is
+    const double height = kHeight + legend_rows_ * kLegendRow;
+    std::string svg = opening(height, chart_.title) + bands() + ticks() + frame();
+    std::size_t number = 0;
+    for (const ChartSeries& s : chart_.series) svg += curve(s, colour(s, number));
+    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") + "</svg>\n";
   }
-  std::size_t number = 0;
-  double legend = kLeft;
-  for (const ChartSeries& s : series) {
-    const std::string colour = kColours[number++ % std::size(kColours)];
+
+ private:
+  double px(double v) const { return kLeft + kPlotWidth * x_.share(v); }
+  double py(double v, bool on_right) const {
+    const double share = (on_right ? right_ : left_).share(v);
+    return kTop + kPlotHeight * (1 - (chart_.y_limits ? std::clamp(share, 0.0, 1.0) : share));
+  }
+  static const char* colour(const ChartSeries& s, std::size_t& number) {
+    return s.dashed ? kGrey : kColours[number++ % std::size(kColours)];
+  }
+
+  std::string bands() const {
+    std::string svg;
+    for (const ChartBand& band : chart_.bands) {
+      svg += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#2ca02c\" opacity=\"0.12\"/>\n",
+          px(band.low), kTop, std::max(1.0, px(band.high) - px(band.low)), kPlotHeight);
+      svg += text_at(px(0.5 * (band.low + band.high)), kTop + 14, band.label, "middle", "fill=\"#2ca02c\"");
+    }
+    return svg;
+  }
+
+  std::string ticks() const {
+    std::string svg;
+    for (const double tick : x_.ticks()) {
+      svg += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/>\n",
+                         px(tick), kTop, kTop + kPlotHeight);
+      svg += text_at(px(tick), kTop + kPlotHeight + 18, fmt::format("{:g}", tick), "middle");
+    }
+    for (const double tick : left_.ticks())
+      svg += text_at(kLeft - 6, py(tick, false) + 4, fmt::format("{:g}", tick), "end");
+    if (!has_right_) return svg;
+    for (const double tick : right_.ticks())
+      svg += text_at(kWidth - kRight + 6, py(tick, true) + 4, fmt::format("{:g}", tick), "start");
+    return svg;
+  }
+
+  std::string frame() const {
+    const double middle = kTop + kPlotHeight / 2;
+    std::string svg =
+        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n", kLeft,
+                    kTop, kPlotWidth, kPlotHeight);
+    svg += text_at(kLeft + kPlotWidth / 2, kTop + kPlotHeight + 38, chart_.x_label, "middle");
+    svg += text_at(0, 0, chart_.y_label, "middle", fmt::format("transform=\"translate(20,{}) rotate(-90)\"", middle));
+    if (has_right_) {
+      svg += text_at(0, 0, chart_.right_label, "middle",
+                     fmt::format("transform=\"translate({},{}) rotate(90)\"", kWidth - 20, middle));
+    }
+    return svg;
+  }
+
+  std::string curve(const ChartSeries& s, const std::string& colour) const {
     if (s.line) {
       std::string points;
       for (std::size_t i = 0; i < s.x.size(); ++i)
         points += fmt::format("{:.1f},{:.1f} ", px(s.x[i]), py(s.y[i], s.right_axis));
-      svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/>\n",
-                         points, colour);
-    } else {
-      for (std::size_t i = 0; i < s.x.size(); ++i) {
-        const std::string fill = s.shade.empty() ? colour : shade_colour(shade.share(s.shade[i]));
-        svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", px(s.x[i]),
-                           py(s.y[i], s.right_axis), fill);
+      return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", points,
+                         colour, s.dashed ? " stroke-dasharray=\"5 4\"" : "");
+    }
+    std::string svg;
+    for (std::size_t i = 0; i < s.x.size(); ++i) {
+      const std::string fill = s.shade.empty() ? colour : shade_colour(shade_.share(s.shade[i]));
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", px(s.x[i]),
+                         py(s.y[i], s.right_axis), fill);
+    }
+    return svg;
+  }
+
+  std::string legend() {
+    std::string svg;
+    double x = kLeft;
+    std::size_t number = 0;
+    for (const ChartSeries& s : chart_.series) {
+      const std::string fill = colour(s, number);
+      if (s.name.empty()) continue;
+      const double width = 30 + 7.0 * static_cast<double>(s.name.size());
+      if (x > kLeft && x + width > kWidth - kRight / 2) {
+        x = kLeft;
+        ++legend_rows_;
       }
+      const double y = kTop + kPlotHeight + 48 + legend_rows_ * kLegendRow;
+      svg += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y, fill);
+      svg += text_at(x + 14, y + 9, s.name, "start");
+      x += width;
     }
-    if (!s.name.empty()) {
-      svg += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", legend,
-                         kTop + height + 48, colour);
-      svg += text_at(legend + 14, kTop + height + 57, s.name, "start");
-      legend += 30 + 7.0 * static_cast<double>(s.name.size());
+    return svg;
+  }
+
+  std::string note() const {
+    if (!has_shade_) return chart_.note;
+    const auto ticks = shade_.ticks();
+    return fmt::format("{}{}colour: {} from {:g} (blue) to {:g} (red)", chart_.note, chart_.note.empty() ? "" : "; ",
+                       chart_.shade_label, ticks.front(), ticks.back());
+  }
+
+  const Chart& chart_;
+  Axis x_, left_, right_, shade_;
+  bool has_right_ = false, has_shade_ = false;
+  int legend_rows_ = 0;  ///< beyond the first
+};
+
+}  // namespace
+
+std::string escape_markup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
-  std::string small = note;
-  if (has_shade) {
-    const auto ticks = shade.ticks();
-    small += fmt::format("{}colour: {} from {:g} (blue) to {:g} (red)", small.empty() ? "" : "; ",
-                         shade_label, ticks.front(), ticks.back());
-  }
-  svg += text_at(kLeft, kHeight - 6, small, "start", "font-size=\"11\" fill=\"#666\"");
-  return svg + "</svg>\n";
+  return out;
 }
+
+std::string Chart::to_svg() const { return Drawing(*this).svg(); }
 
 std::string BarChart::to_svg() const {
   constexpr double kRow = 26, kLabels = 210;

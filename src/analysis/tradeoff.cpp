@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/search/pareto.hpp"
 
 namespace ergotune {
 namespace {
@@ -128,70 +129,66 @@ void add_correlation(Tradeoff& tradeoff, const std::string& name, bool is_parame
   tradeoff.correlations.push_back(c);
 }
 
-}  // namespace
+/// The columns and the parameter that say where a row lies.
+struct Columns {
+  const RecordedColumn *time, *energy, *power, *clock, *speed, *efficiency;
+  std::optional<std::size_t> clock_parameter;
 
-Tradeoff analyse_tradeoff(const Recording& recording) {
-  Tradeoff tradeoff;
-  const RecordedColumn* time = recording.column("time");
-  const RecordedColumn* energy = recording.column("energy");
-  const RecordedColumn* power = recording.column("power");
-  const RecordedColumn* clock = recording.column("core_clock");
-  const RecordedColumn* speed = find_column(recording, is_speed);
-  const RecordedColumn* efficiency = find_column(recording, is_efficiency);
-  tradeoff.speed_name = speed != nullptr ? speed->name : "launches per second";
-  tradeoff.efficiency_name =
-      efficiency != nullptr && speed != nullptr ? efficiency->name : "launches per joule";
-  if (time == nullptr) return tradeoff;
-  std::size_t clock_parameter = recording.parameters.size();
-  for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
-    if (recording.parameters[i].kind == ParameterKind::core_clock_mhz) clock_parameter = i;
+  explicit Columns(const Recording& recording)
+      : time(recording.column("time")),
+        energy(recording.column("energy")),
+        power(recording.column("power")),
+        clock(recording.column("core_clock")),
+        speed(find_column(recording, is_speed)),
+        efficiency(find_column(recording, is_efficiency)) {
+    for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
+      if (recording.parameters[i].kind == ParameterKind::core_clock_mhz) clock_parameter = i;
+    }
   }
+};
 
-  std::size_t with_energy = 0;
-  for (std::size_t row = 0; row < recording.size(); ++row) {
-    const double t = time->value[row];
-    if (!usable(recording.statuses[row]) || !(t > 0) || !std::isfinite(t)) continue;
-    double e = energy != nullptr ? energy->value[row] : kNone;
-    if (!std::isfinite(e) && power != nullptr) e = power->value[row] * t;
-    if (!(e > 0)) e = kNone;
-    with_energy += std::isfinite(e);
-    TradeoffPoint point{row, t, e, 1 / t, 1 / e, kNone};
-    if (speed != nullptr && speed->value[row] > 0) {
-      point.speed = speed->value[row];
-      // Work per joule follows from work per second; a recorded efficiency may rest on another power.
-      point.efficiency = point.speed * t / e;
-    }
-    if (clock_parameter < recording.parameters.size()) {
-      point.clock_mhz =
-          recording.parameters[clock_parameter].values[recording.position(row)[clock_parameter]].as_real();
-    } else if (clock != nullptr) {
-      point.clock_mhz = clock->value[row] * 1e-6;
-    }
-    tradeoff.points.push_back(point);
+/// nullopt for a row without a time that counts. Energy: as recorded, else power times time; NaN where there is
+/// neither.
+std::optional<TradeoffPoint> point_of(const Recording& recording, const Columns& columns, std::size_t row) {
+  const double t = columns.time->value[row];
+  if (!usable(recording.statuses[row]) || !(t > 0) || !std::isfinite(t)) return std::nullopt;
+  double e = columns.energy != nullptr ? columns.energy->value[row] : kNone;
+  if (!std::isfinite(e) && columns.power != nullptr) e = columns.power->value[row] * t;
+  if (!(e > 0)) e = kNone;
+  TradeoffPoint point{row, t, e, 1 / t, 1 / e, kNone};
+  if (columns.speed != nullptr && columns.speed->value[row] > 0) {
+    point.speed = columns.speed->value[row];
+    // Work per joule follows from work per second; a recorded efficiency may rest on another power.
+    point.efficiency = point.speed * t / e;
   }
-  auto& points = tradeoff.points;
-  if (points.empty()) return tradeoff;
-  tradeoff.has_energy = with_energy > 0;
-  if (tradeoff.has_energy) {
-    std::erase_if(points, [](const TradeoffPoint& p) { return !std::isfinite(p.energy); });
+  if (const auto p = columns.clock_parameter) {
+    point.clock_mhz = recording.parameters[*p].values[recording.position(row)[*p]].as_real();
+  } else if (columns.clock != nullptr) {
+    point.clock_mhz = columns.clock->value[row] * 1e-6;
   }
-  std::vector<double> times, energies, speeds, efficiencies;
-  for (const TradeoffPoint& p : points) {
-    times.push_back(p.time);
-    energies.push_back(tradeoff.has_energy ? p.energy : 0.0);
+  return point;
+}
+
+/// Pareto front, hull, quadrants and spread.
+void add_geometry(Tradeoff& tradeoff) {
+  std::vector<std::vector<double>> costs;
+  std::vector<double> speeds, efficiencies;
+  for (const TradeoffPoint& p : tradeoff.points) {
+    costs.push_back({p.time, tradeoff.has_energy ? p.energy : 0.0});
     speeds.push_back(p.speed);
     efficiencies.push_back(p.efficiency);
   }
-  tradeoff.pareto = pareto_front(times, energies);
-  if (tradeoff.has_energy) {
-    tradeoff.quadrants = quadrants_of(points);
-    tradeoff.hull = convex_hull(speeds, efficiencies);
-    const auto top =
-        std::find(tradeoff.hull.begin(), tradeoff.hull.end(), tradeoff.quadrants->most_efficient);
-    if (top != tradeoff.hull.end()) std::rotate(tradeoff.hull.begin(), top, tradeoff.hull.end());
-    tradeoff.spread = spread_of(tradeoff, speeds, efficiencies);
-  }
+  tradeoff.pareto = pareto_front(costs);
+  if (!tradeoff.has_energy) return;
+  tradeoff.quadrants = quadrants_of(tradeoff.points);
+  tradeoff.hull = convex_hull(speeds, efficiencies);
+  const auto top = std::find(tradeoff.hull.begin(), tradeoff.hull.end(), tradeoff.quadrants->most_efficient);
+  if (top != tradeoff.hull.end()) std::rotate(tradeoff.hull.begin(), top, tradeoff.hull.end());
+  tradeoff.spread = spread_of(tradeoff, speeds, efficiencies);
+}
 
+void add_correlations(Tradeoff& tradeoff, const Recording& recording) {
+  const auto& points = tradeoff.points;
   std::vector<double> values(points.size());
   for (const RecordedColumn& column : recording.columns) {
     for (std::size_t i = 0; i < points.size(); ++i) values[i] = column.value[points[i].row];
@@ -204,11 +201,33 @@ Tradeoff analyse_tradeoff(const Recording& recording) {
       values[i] = list[recording.position(points[i].row)[k]].as_real();
     add_correlation(tradeoff, recording.parameters[k].name, true, values);
   }
+  const auto strength = [&](const QuantityCorrelation& c) {
+    return std::abs(tradeoff.has_energy ? c.efficiency : c.speed);
+  };
   std::stable_sort(tradeoff.correlations.begin(), tradeoff.correlations.end(),
-                   [&](const auto& a, const auto& b) {
-                     return tradeoff.has_energy ? std::abs(a.efficiency) > std::abs(b.efficiency)
-                                                : std::abs(a.speed) > std::abs(b.speed);
-                   });
+                   [&](const auto& a, const auto& b) { return strength(a) > strength(b); });
+}
+
+}  // namespace
+
+Tradeoff analyse_tradeoff(const Recording& recording) {
+  Tradeoff tradeoff;
+  const Columns columns(recording);
+  tradeoff.speed_name = columns.speed != nullptr ? columns.speed->name : "launches per second";
+  tradeoff.efficiency_name = columns.efficiency != nullptr && columns.speed != nullptr ? columns.efficiency->name
+                                                                                       : "launches per joule";
+  if (columns.time == nullptr) return tradeoff;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    const auto point = point_of(recording, columns, row);
+    if (!point) continue;
+    tradeoff.has_energy = tradeoff.has_energy || std::isfinite(point->energy);
+    tradeoff.points.push_back(*point);
+  }
+  if (tradeoff.points.empty()) return tradeoff;
+  if (tradeoff.has_energy)
+    std::erase_if(tradeoff.points, [](const TradeoffPoint& p) { return !std::isfinite(p.energy); });
+  add_geometry(tradeoff);
+  add_correlations(tradeoff, recording);
   return tradeoff;
 }
 

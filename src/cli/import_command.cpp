@@ -9,6 +9,7 @@
 #include "cli/results.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/hash.hpp"
+#include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 
 namespace ergotune::cli {
@@ -20,18 +21,6 @@ struct ImportOptions {
   std::string name, device;
   bool json = false;
 };
-
-/// A recording as a problem: its space and its goal, without a kernel.
-Problem problem_of(const Recording& recording) {
-  Problem problem;
-  problem.name = recording.name;
-  problem.file = recording.file;
-  problem.parameters = recording.parameters;
-  problem.restrictions = recording.restrictions;
-  problem.metrics = recording.metrics;
-  problem.objective.text = recording.objective;
-  return problem;
-}
 
 void import_file(const ImportOptions& options) {
   if (is_store(options.file)) {

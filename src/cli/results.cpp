@@ -1,46 +1,11 @@
 #include "cli/results.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <map>
+#include <set>
+
+#include "ergotune/search/ranking.hpp"
 
 namespace ergotune::cli {
-
-namespace {
-
-bool dominates(const std::vector<double>& a, const std::vector<double>& b) {
-  bool better = false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i]) return false;
-    better = better || a[i] < b[i];
-  }
-  return better;
-}
-
-/// Keeps what nothing dominates, in the order of the first objective.
-void keep_front(std::vector<std::size_t>& rows, const std::map<std::size_t, Outcome>& outcomes) {
-  // In ascending order of the first value (and the others for equal ones) only earlier rows can dominate
-  // later ones.
-  std::sort(rows.begin(), rows.end(),
-            [&](std::size_t a, std::size_t b) { return outcomes.at(a).values < outcomes.at(b).values; });
-  std::vector<std::size_t> front;
-  for (const std::size_t row : rows) {
-    const bool dominated = std::any_of(front.begin(), front.end(), [&](std::size_t other) {
-      return dominates(outcomes.at(other).values, outcomes.at(row).values);
-    });
-    if (!dominated) front.push_back(row);
-  }
-  rows = std::move(front);
-}
-
-}  // namespace
-
-bool is_store(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string header(15, '\0');
-  stream.read(header.data(), static_cast<std::streamsize>(header.size()));
-  return header == "SQLite format 3";
-}
 
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
@@ -50,47 +15,41 @@ ResultSet load_results(const std::filesystem::path& file, std::int64_t session) 
   return result_set(load_recording(file));
 }
 
-RankedResults rank(ResultSet results, const std::optional<std::string>& objective) {
+RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective) {
   if (objective) {
     results.goal = {*objective, std::nullopt, {}};
     results.objective = *objective;
   }
   Objective parsed = Objective::parse(results.goal, results.metrics);
   RankedResults ranked{std::move(results), std::move(parsed), {}, {}};
-  const auto& rows = ranked.results.rows;
   ranked.results.objective = ranked.objective.name();
-  for (const StoredRow& row : rows) {
+  std::vector<const Measurement*> measurements;
+  std::vector<std::size_t> row_of;
+  std::set<Configuration> seen;
+  for (std::size_t i = 0; i < ranked.results.rows.size(); ++i) {
+    const StoredRow& row = ranked.results.rows[i];
     ++ranked.statuses[to_string(row.measurement.status)];
-    ranked.objective.outcome(row.measurement);  // so that best(quantity) is known before anything is compared
+    // of a configuration that is recorded twice the first that worked
+    if (!ranked.objective.value(row.measurement) || !seen.insert(row.configuration).second) continue;
+    measurements.push_back(&row.measurement);
+    row_of.push_back(i);
   }
-  std::map<std::size_t, Outcome> outcomes;
-  std::map<Configuration, std::size_t> seen;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Outcome outcome = ranked.objective.outcome(rows[i].measurement);
-    if (!outcome.ok || !seen.emplace(rows[i].configuration, i).second) continue;
-    outcomes.emplace(i, std::move(outcome));
-    ranked.best.push_back(i);
-  }
-  if (ranked.objective.kind() == Objective::Kind::pareto) {
-    keep_front(ranked.best, outcomes);
-  } else {
-    std::stable_sort(ranked.best.begin(), ranked.best.end(), [&](std::size_t a, std::size_t b) {
-      return ranked.objective.better(rows[a].measurement, rows[b].measurement);
-    });
-  }
+  const ObjectiveSpec wanted = ranked.objective.spec();
+  const auto confirmed = [&](std::size_t i) { return ranked.results.rows[row_of[i]].confirmed_for == wanted; };
+  for (const Ranked& entry : rank(ranked.objective, measurements, confirmed))
+    ranked.best.push_back(row_of[entry.position]);
   return ranked;
 }
 
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective) {
   std::vector<RankedResults> all;
-  std::error_code error;
   if (session == 0 && is_store(file)) {
     const Store store = Store::open(file, true);
     for (const SessionInfo& info : store.sessions())
-      all.push_back(rank(result_set(store, info.id), objective));
+      all.push_back(rank_results(result_set(store, info.id), objective));
   }
-  if (all.empty()) all.push_back(rank(load_results(file, session), objective));
+  if (all.empty()) all.push_back(rank_results(load_results(file, session), objective));
   return all;
 }
 

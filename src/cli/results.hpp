@@ -15,8 +15,6 @@ namespace ergotune::cli {
 /// What every verb that reads results calls its default.
 inline constexpr const char* kDefaultStore = "ergotune.db";
 
-bool is_store(const std::filesystem::path& file);
-
 /// A session of a store (0: the latest), or a recording of any format.
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
 
@@ -30,7 +28,7 @@ struct RankedResults {
 
 /// Ranks by the results' own objective, or by `objective` when given. Throws UserError for an objective that
 /// means nothing.
-RankedResults rank(ResultSet results, const std::optional<std::string>& objective);
+RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective);
 
 /// Every session of a store, ranked by its own objective; a recording is one session.
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,

@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/report/score_page.hpp"
 #include "ergotune/search/score.hpp"
 #include "ergotune/search/tune_strategy.hpp"
 

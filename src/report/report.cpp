@@ -9,11 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/problem/quantity.hpp"
-#include "ergotune/search/objective.hpp"
+#include "ergotune/search/ranking.hpp"
 #include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
 #include "report/analysis_section.hpp"
@@ -46,52 +47,45 @@ struct Source {
   std::string description;
 };
 
-bool is_store(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  char head[15] = {};
-  in.read(head, sizeof head);
-  return std::string_view(head, sizeof head) == "SQLite format 3";
-}
-
 Source open_source(const std::filesystem::path& file, std::int64_t session) {
   Source source{.recording = load_recording(file, session)};
   if (!is_store(file)) return source;
   const Store store = Store::open(file, true);
-  const auto sessions = store.sessions();
-  const auto found = session == 0 ? (sessions.empty() ? std::nullopt : std::optional(sessions.back()))
-                                  : store.session_info(session);
-  if (!found) throw UserError(fmt::format("{} holds no session {}", file.string(), session));
-  source.provenance = found->provenance;
-  source.created_at = found->created_at;
-  source.environment = Json::parse(store.environment(found->id), nullptr, false);
+  const SessionInfo found = pick_session(store, session);
+  source.provenance = found.provenance;
+  source.created_at = found.created_at;
+  source.environment = Json::parse(store.environment(found.id), nullptr, false);
   if (!source.environment.is_object()) source.environment = Json::object();
-  if (!found->conditions.empty()) source.environment["conditions"] = found->conditions;
+  if (!found.conditions.empty()) source.environment["conditions"] = found.conditions;
   return source;
 }
 
 /// The rows of a recording as an objective sees them.
 class JudgedRows {
  public:
-  JudgedRows(const Recording& recording, Objective& objective) {
-    // best(quantity) of a constrained objective is known only after a first pass
-    for (std::size_t row = 0; row < recording.size(); ++row)
-      if (usable(recording.statuses[row])) objective.outcome(recording.measurement(row));
-    for (std::size_t row = 0; row < recording.size(); ++row) {
-      values_.push_back(std::nullopt);
-      if (!usable(recording.statuses[row])) continue;
-      values_.back() = objective.value(recording.measurement(row));
-      if (values_.back()) order_.push_back(row);
+  JudgedRows(const Recording& recording, Objective& objective) : values_(recording.size()) {
+    std::vector<Measurement> measurements;
+    for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));
+    std::vector<const Measurement*> pointers;
+    for (const Measurement& measurement : measurements) pointers.push_back(&measurement);
+    std::vector<bool> placed(recording.size(), false);
+    for (const Ranked& ranked : rank(objective, pointers, [&](std::size_t row) {
+           const auto confirmed = recording.confirmed.find(row);
+           return confirmed != recording.confirmed.end() && confirmed->second == objective.spec();
+         })) {
+      order_.push_back(ranked.position);
+      placed[ranked.position] = true;
     }
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    const auto ranked = static_cast<std::ptrdiff_t>(order_.size());
+    for (std::size_t row = 0; row < recording.size(); ++row) {
+      values_[row] = objective.value(measurements[row]);
+      if (values_[row] && !placed[row]) order_.push_back(row);
+    }
+    // what a front dominates stands behind it, by the first of its objectives
+    std::stable_sort(order_.begin() + ranked, order_.end(), [&](std::size_t a, std::size_t b) {
       const double x = *values_[a], y = *values_[b];
       return objective.direction() == Direction::maximise ? x > y : x < y;
     });
-    if (objective.kind() != Objective::Kind::single && !order_.empty()) {
-      // the objective's own order decides who leads: an infeasible configuration may have a better value
-      for (std::size_t k = 1; k < order_.size(); ++k)
-        if (objective.better(recording.measurement(order_[k]), recording.measurement(order_[0])))
-          std::swap(order_[0], order_[k]);
-    }
   }
   /// Usable rows, best first.
   const std::vector<std::size_t>& order() const { return order_; }
@@ -274,21 +268,6 @@ void replace(std::string& text, std::string_view mark, std::string_view by) {
   if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), by);
 }
 
-std::string escape_html(std::string text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 ReportSummary write_report(const std::filesystem::path& source_file, std::int64_t session,
@@ -304,7 +283,7 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
     data.replace(at, 2, "<\\/");
 
   std::string page = ergotune_embedded_report_page;
-  replace(page, "@TITLE@", escape_html(recording.name));
+  replace(page, "@TITLE@", escape_markup(recording.name));
   replace(page, "@CSS@", ergotune_embedded_report_css);
   replace(page, "@SCRIPT@", ergotune_embedded_report_js);
   replace(page, "@CHART@", ergotune_embedded_chart_js);

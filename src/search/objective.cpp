@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/problem/quantity.hpp"
+#include "ergotune/search/pareto.hpp"
 #include "measure/propagate.hpp"
 #include "search/objective_text.hpp"
 
@@ -20,6 +21,21 @@ using search::ObjectiveText;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The text without a leading direction, which the one term has taken.
+ObjectiveSpec without_direction(ObjectiveSpec spec, const ObjectiveText& text) {
+  if (text.terms.size() > 1) return spec;
+  spec.direction = text.terms.front().direction;
+  const std::size_t begin = spec.text.find_first_not_of(" \t");
+  const std::size_t space = begin == std::string::npos ? begin : spec.text.find_first_of(" \t", begin);
+  const std::size_t rest = space == std::string::npos ? space : spec.text.find_first_not_of(" \t", space);
+  if (rest == std::string::npos || spec.text[rest] == '(') return spec;
+  const std::string first = spec.text.substr(begin, space - begin);
+  for (const char* word : {"max", "min", "maximise", "minimise", "maximize", "minimize"}) {
+    if (first == word) return {spec.text.substr(rest), spec.direction, spec.place};
+  }
+  return spec;
+}
 
 // A measurement seen through the objective.
 struct Look {
@@ -47,8 +63,10 @@ struct Objective::State {
   std::uint64_t revision = 0;
   /// Largest turned value told so far: what breaks a condition is told more than this.
   double largest_told = -kInfinity;
-  /// Lexicographic: every usable measurement's turned values, from which each level's band is worked out.
-  std::vector<std::vector<double>> history;
+  /// Lexicographic: the turned values of every usable measurement, each once, and what follows from them: the upper
+  /// end of each level's band (of those in the bands before it); the last level has none.
+  std::set<std::vector<double>> history;
+  std::vector<double> bands;
 
   bool largest_is_best(const std::string& name) const {
     return std::find(text.best_is_largest.begin(), text.best_is_largest.end(), name) !=
@@ -121,9 +139,11 @@ struct Objective::State {
     return result;
   }
 
-  /// Upper end of a lexicographic level's band among those in the bands before it; infinity for the last
-  /// level.
-  std::vector<double> bands() const {
+  /// Adds to the history; true when that moved a band under what was told before.
+  bool note_levels(const std::vector<double>& turned) {
+    const bool first = history.empty();
+    if (!history.insert(turned).second) return false;
+    if (!first && turned.front() > bands.front()) return false;  // beyond the first band it bounds nothing
     std::vector<double> ends;
     std::vector<const std::vector<double>*> in_band;
     for (const auto& values : history) in_band.push_back(&values);
@@ -134,16 +154,38 @@ struct Objective::State {
       ends.push_back(end);
       std::erase_if(in_band, [&](const auto* values) { return (*values)[level] > end; });
     }
-    return ends;
+    const bool moved = !first && ends != bands;
+    bands = std::move(ends);
+    return moved;
+  }
+
+  /// One value for a strategy: inside the first level's band the last level decides, scaled into a sliver of the
+  /// band's width.
+  double folded(const std::vector<double>& turned) const {
+    const double value = turned.front(), end = bands.front();
+    if (value > end || end == 0) return value;
+    const double own = turned.back();
+    double lowest = own;
+    for (const auto& values : history)
+      if (values.front() <= end) lowest = std::min(lowest, values.back());
+    const double excess = lowest != 0 ? std::max(0.0, (own - lowest) / std::abs(lowest)) : 0.0;
+    return end - std::abs(end) * text.terms.front().tolerance * (1 - std::min(excess, 1.0));
   }
 
   bool lexicographically_better(const std::vector<double>& a, const std::vector<double>& b) const {
-    const std::vector<double> ends = bands();
     for (std::size_t level = 0; level < a.size(); ++level) {
-      if (level < ends.size() && a[level] <= ends[level] && b[level] <= ends[level]) continue;
+      if (level < bands.size() && a[level] <= bands[level] && b[level] <= bands[level]) continue;
       if (a[level] != b[level]) return a[level] < b[level];
     }
     return false;
+  }
+
+  /// Of two looks that are ok.
+  bool better(const Look& a, const Look& b) const {
+    if (a.violation > 0 || b.violation > 0) return a.violation < b.violation;
+    if (kind == Kind::pareto) return dominates(a.turned, b.turned);
+    if (kind == Kind::lexicographic) return lexicographically_better(a.turned, b.turned);
+    return a.turned.front() < b.turned.front();
   }
 };
 
@@ -221,23 +263,14 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
     }
   }
   state->quantities.assign(quantities.begin(), quantities.end());
+  state->spec = without_direction(state->spec, text);
   return Objective(std::move(state));
 }
 
 Objective::Kind Objective::kind() const { return state_->kind; }
-ObjectiveSpec Objective::spec() const {
-  ObjectiveSpec spec = state_->spec;
-  if (state_->text.terms.size() > 1) return spec;
-  spec.direction = direction();
-  const std::size_t begin = spec.text.find_first_not_of(" \t");
-  const std::size_t space = begin == std::string::npos ? begin : spec.text.find_first_of(" \t", begin);
-  const std::size_t rest = space == std::string::npos ? space : spec.text.find_first_not_of(" \t", space);
-  if (rest == std::string::npos || spec.text[rest] == '(') return spec;
-  const std::string first = spec.text.substr(begin, space - begin);
-  for (const char* word : {"max", "min", "maximise", "minimise", "maximize", "minimize"}) {
-    if (first == word) spec.text.erase(0, rest);
-  }
-  return spec;
+const ObjectiveSpec& Objective::spec() const { return state_->spec; }
+std::string Objective::title() const {
+  return count() == 1 && state_->text.terms.size() == 1 && direction() == Direction::maximise ? "max " + name() : name();
 }
 const std::string& Objective::name() const { return state_->spec.text; }
 Direction Objective::direction() const { return state_->text.terms.front().direction; }
@@ -258,30 +291,12 @@ Outcome Objective::outcome(const Measurement& measurement) {
   const Look look = state.look(measurement);
   if (!look.ok) return outcome;
   outcome.ok = true;
-  if (state.kind == Kind::lexicographic) {
-    const std::vector<double> before = state.bands();
-    state.history.push_back(look.turned);
-    if (state.history.size() > 1 && state.bands() != before) ++state.revision;
-  }
-
+  if (state.kind == Kind::lexicographic && state.note_levels(look.turned)) ++state.revision;
   if (state.kind == Kind::pareto) {
     outcome.values = look.turned;
     outcome.standard_errors = look.errors;
   } else {
-    double value = look.turned.front();
-    if (state.kind == Kind::lexicographic) {
-      // inside the first level's band the last level decides, scaled into a sliver of the band's width
-      const std::vector<double> ends = state.bands();
-      const double end = ends.front();
-      if (value <= end && end != 0) {
-        const double own = look.turned.back();
-        double lowest = own;
-        for (const auto& values : state.history)
-          if (values.front() <= end) lowest = std::min(lowest, values.back());
-        const double excess = lowest != 0 ? std::max(0.0, (own - lowest) / std::abs(lowest)) : 0.0;
-        value = end - std::abs(end) * state.text.terms.front().tolerance * (1 - std::min(excess, 1.0));
-      }
-    }
+    double value = state.kind == Kind::lexicographic ? state.folded(look.turned) : look.turned.front();
     state.largest_told = std::max(state.largest_told, value);
     if (look.violation > 0) value = state.largest_told + std::abs(state.largest_told) * look.violation;
     outcome.values = {value};
@@ -296,23 +311,26 @@ Outcome Objective::outcome(const Measurement& measurement) {
 bool Objective::better(const Measurement& a, const Measurement& b) const {
   const Look left = state_->look(a), right = state_->look(b);
   if (!left.ok || !right.ok) return left.ok && !right.ok;
-  if (left.violation > 0 || right.violation > 0) return left.violation < right.violation;
-  switch (state_->kind) {
-    case Kind::pareto: {
-      bool strictly = false;
-      for (std::size_t i = 0; i < left.turned.size(); ++i) {
-        if (left.turned[i] > right.turned[i]) return false;
-        strictly = strictly || left.turned[i] < right.turned[i];
-      }
-      return strictly;
-    }
-    case Kind::lexicographic:
-      return state_->lexicographically_better(left.turned, right.turned);
-    case Kind::single:
-    case Kind::constrained:
-      break;
+  return state_->better(left, right);
+}
+
+std::vector<std::size_t> Objective::order(std::span<const Measurement* const> measurements) const {
+  std::vector<Look> looks;
+  std::vector<std::size_t> usable;
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    looks.push_back(state_->look(*measurements[i]));
+    if (looks.back().ok) usable.push_back(i);
   }
-  return left.turned.front() < right.turned.front();
+  if (state_->kind != Kind::pareto) {
+    std::stable_sort(usable.begin(), usable.end(),
+                     [&](std::size_t a, std::size_t b) { return state_->better(looks[a], looks[b]); });
+    return usable;
+  }
+  std::vector<std::vector<double>> points;
+  for (const std::size_t i : usable) points.push_back(std::move(looks[i].turned));
+  std::vector<std::size_t> front = pareto_front(points);
+  for (std::size_t& position : front) position = usable[position];
+  return front;
 }
 
 std::optional<double> Objective::value(const Measurement& measurement) const {

@@ -38,6 +38,13 @@ constexpr std::array<Meaning, 6> kMeanings{
      {"temperature", {"temperature", "gpu_temp", "pwr_temperature", "", "", ""}},
      {"core_voltage", {"gr_voltage", "core_voltage", "", "", "", ""}}}};
 
+ParameterKind parameter_kind(std::string_view name) {
+  if (name == "nvml_gr_clock" || name == "core_clock_mhz") return ParameterKind::core_clock_mhz;
+  if (name == "nvml_mem_clock" || name == "memory_clock_mhz") return ParameterKind::memory_clock_mhz;
+  if (name == "nvml_pwr_limit" || name == "power_limit_w") return ParameterKind::power_limit_w;
+  return ParameterKind::code;
+}
+
 }  // namespace
 
 double cache_scale(std::string_view key) {
@@ -115,11 +122,11 @@ bool renamed_target(std::string_view name) {
                      [&](const Meaning& meaning) { return meaning.ours == name; });
 }
 
-ParameterKind parameter_kind(std::string_view name) {
-  if (name == "nvml_gr_clock" || name == "core_clock_mhz") return ParameterKind::core_clock_mhz;
-  if (name == "nvml_mem_clock" || name == "memory_clock_mhz") return ParameterKind::memory_clock_mhz;
-  if (name == "nvml_pwr_limit" || name == "power_limit_w") return ParameterKind::power_limit_w;
-  return ParameterKind::code;
+Parameter recorded_parameter(const std::string& name) {
+  Parameter parameter;
+  parameter.name = name;
+  parameter.kind = parameter_kind(name);
+  return parameter;
 }
 
 }  // namespace ergotune

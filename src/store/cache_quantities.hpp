@@ -34,7 +34,8 @@ std::string renamed(const std::string& key);
 /// True for the names that renaming gives: "energy", "core_clock" ...
 bool renamed_target(std::string_view name);
 
-/// Kind of a parameter by its recorded name: nvml_gr_clock, nvml_mem_clock, nvml_pwr_limit.
-ParameterKind parameter_kind(std::string_view name);
+/// A parameter of which only its recorded name is known, which tells its kind: nvml_gr_clock, nvml_mem_clock,
+/// nvml_pwr_limit.
+Parameter recorded_parameter(const std::string& name);
 
 }  // namespace ergotune

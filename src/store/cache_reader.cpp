@@ -53,9 +53,7 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
     if (!word("objective").empty()) recording.objective.text = word("objective");
     const Json& values = json.at("tune_params");
     for (const Json& key : json.at("tune_params_keys")) {
-      Parameter parameter;
-      parameter.name = key.get<std::string>();
-      parameter.kind = parameter_kind(parameter.name);
+      Parameter parameter = recorded_parameter(key.get<std::string>());
       for (const Json& value : values.at(parameter.name)) parameter.values.push_back(plain_value(value));
       opened.head.parameters.push_back(std::move(parameter));
     }

@@ -108,95 +108,113 @@ std::size_t parameter_columns(const std::vector<std::string>& header) {
 struct RowValue {
   double value = NAN, error = 0;
   std::uint32_t n = 1;
-  bool is_metric = false;
+};
+
+class CsvReader {
+ public:
+  explicit CsvReader(const std::filesystem::path& file)
+      : text_(read_all(file)),
+        header_(next_record(text_, at_, line_)),
+        parameters_(parameter_columns(header_)),
+        rows_(parameters_),
+        values_(parameters_) {
+    recording_.file = file;
+    if (header_.size() < 2 || parameters_ == 0 || parameters_ == header_.size())
+      fail(
+          "this is no recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
+          "parameters before a column \"status\" or \"time\"",
+          1);
+    recording_.name = file.filename().string().substr(0, file.filename().string().find('.'));
+    for (std::size_t i = 0; i < parameters_; ++i) recording_.parameters.push_back(recorded_parameter(header_[i]));
+    for (std::size_t i = parameters_; i < header_.size(); ++i) columns_.push_back(describe(header_[i], header_));
+  }
+
+  Recording read() {
+    while (at_ < text_.size()) {
+      const int begins = line_;
+      const std::vector<std::string> cells = next_record(text_, at_, line_);
+      if (cells.size() == 1 && cells[0].empty()) continue;
+      if (cells.size() != header_.size()) {
+        if (at_ < text_.size() || text_.back() == '\n')
+          fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
+        recording_.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
+        break;
+      }
+      add(cells, begins);
+    }
+    rows_.finish(recording_);
+    values_.finish(recording_);
+    return std::move(recording_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message, int line) const {
+    throw UserError(message, {recording_.file.string(), line, 0});
+  }
+
+  void add(const std::vector<std::string>& cells, int line) {
+    Configuration configuration;
+    for (std::size_t i = 0; i < parameters_; ++i) configuration.push_back(parameter_value(cells[i]));
+    Status status = Status::ok;
+    RowCosts costs;
+    std::map<std::string, RowValue> found;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string& cell = cells[parameters_ + i];
+      if (columns_[i].kind == CsvColumn::Kind::status) {
+        const auto known = status_from(cell);
+        if (!known) fail(fmt::format("unknown status \"{}\"", cell), line);
+        status = *known;
+      } else if (const auto x = number(cell)) {  // an empty cell: nothing was measured
+        take(columns_[i], *x, found, costs);
+      }
+    }
+    for (const auto& [name, value] : found) {
+      if (!std::isnan(value.value)) rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
+    }
+    rows_.finish_row(values_.positions(configuration), status, costs);
+  }
+
+  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found, RowCosts& costs) {
+    switch (column.kind) {
+      case CsvColumn::Kind::value:
+        found[column.name].value = x;
+        break;
+      case CsvColumn::Kind::standard_error:
+        found[column.name].error = x;
+        break;
+      case CsvColumn::Kind::count:
+        found[column.name].n = static_cast<std::uint32_t>(x);
+        break;
+      case CsvColumn::Kind::cost:
+        costs.*column.cost = x;
+        costs.any = true;
+        break;
+      case CsvColumn::Kind::status:
+      case CsvColumn::Kind::ignore:
+        break;
+    }
+  }
+
+  /// What was read several times was measured; of the rest only names tell.
+  bool is_metric(const std::string& name) const {
+    const bool counted =
+        std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
+    return !counted && !is_observed(name) && quantity_info(name) == nullptr;
+  }
+
+  std::string text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::vector<std::string> header_;
+  std::size_t parameters_;
+  std::vector<CsvColumn> columns_;
+  Recording recording_;
+  RecordingBuilder rows_;
+  DistinctValues values_;
 };
 
 }  // namespace
 
-Recording read_csv(const std::filesystem::path& file) {
-  const std::string text = read_all(file);
-  std::size_t at = 0;
-  int line = 1;
-  const std::vector<std::string> header = next_record(text, at, line);
-  const std::size_t parameters = parameter_columns(header);
-  if (header.size() < 2 || parameters == 0 || parameters == header.size()) {
-    throw UserError(
-        "this is no recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
-        "parameters before a column \"status\" or \"time\"",
-        {file.string(), 1, 0});
-  }
-  Recording recording;
-  recording.file = file;
-  recording.name = file.filename().string().substr(0, file.filename().string().find('.'));
-  for (std::size_t i = 0; i < parameters; ++i) {
-    Parameter parameter;
-    parameter.name = header[i];
-    parameter.kind = parameter_kind(header[i]);
-    recording.parameters.push_back(std::move(parameter));
-  }
-  std::vector<CsvColumn> columns;
-  for (std::size_t i = parameters; i < header.size(); ++i) columns.push_back(describe(header[i], header));
-
-  RecordingBuilder rows(parameters);
-  DistinctValues values(parameters);
-  while (at < text.size()) {
-    const int begins = line;
-    const std::vector<std::string> cells = next_record(text, at, line);
-    if (cells.size() == 1 && cells[0].empty()) continue;
-    if (cells.size() != header.size()) {
-      if (at >= text.size() && text.back() != '\n') {
-        recording.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows.rows()));
-        break;
-      }
-      throw UserError(fmt::format("this row has {} cells, and the header {}", cells.size(), header.size()),
-                      {file.string(), begins, 0});
-    }
-    Configuration configuration;
-    for (std::size_t i = 0; i < parameters; ++i) configuration.push_back(parameter_value(cells[i]));
-    Status status = Status::ok;
-    RowCosts costs;
-    std::map<std::string, RowValue> found;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::string& cell = cells[parameters + i];
-      const CsvColumn& column = columns[i];
-      if (column.kind == CsvColumn::Kind::status) {
-        const auto known = status_from(cell);
-        if (!known) throw UserError(fmt::format("unknown status \"{}\"", cell), {file.string(), begins, 0});
-        status = *known;
-        continue;
-      }
-      const auto x = number(cell);
-      if (!x) continue;  // an empty cell: nothing was measured
-      switch (column.kind) {
-        case CsvColumn::Kind::value:
-          found[column.name].value = *x;
-          break;
-        case CsvColumn::Kind::standard_error:
-          found[column.name].error = *x;
-          break;
-        case CsvColumn::Kind::count:
-          found[column.name].n = static_cast<std::uint32_t>(*x);
-          break;
-        case CsvColumn::Kind::cost:
-          costs.*column.cost = *x;
-          costs.any = true;
-          break;
-        default:
-          break;
-      }
-    }
-    for (const auto& [name, value] : found) {
-      if (std::isnan(value.value)) continue;
-      const bool counted =
-          std::find(header.begin(), header.end(), name + std::string(kCountEnding)) != header.end();
-      rows.set(rows.column(name, !counted && !is_observed(name) && name != "energy" && name != "power"),
-               value.value, value.error, value.n);
-    }
-    rows.finish_row(values.positions(configuration), status, costs);
-  }
-  rows.finish(recording);
-  values.finish(recording);
-  return recording;
-}
+Recording read_csv(const std::filesystem::path& file) { return CsvReader(file).read(); }
 
 }  // namespace ergotune

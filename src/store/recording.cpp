@@ -5,6 +5,7 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
+#include "ergotune/store/store.hpp"
 #include "store/cache_reader.hpp"
 #include "store/csv_reader.hpp"
 #include "store/json_scan.hpp"
@@ -122,9 +123,9 @@ Measurement Recording::measurement(std::size_t row) const {
 }
 
 Recording load_recording(const std::filesystem::path& file, std::int64_t session) {
+  if (is_store(file)) return read_stored_session(file, session);
   const std::string text = beginning(file);
   const SourcePlace place{file.string(), 0, 0};
-  if (text.starts_with("SQLite format 3")) return read_stored_session(file, session);
   const std::size_t first = skip_space(text, 0);
   if (first == text.size()) throw UserError("the file is empty", place);
   Recording recording;

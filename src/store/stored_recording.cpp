@@ -5,48 +5,10 @@
 #include <algorithm>
 
 #include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/store/store.hpp"
-#include "store/cache_quantities.hpp"
 #include "store/distinct_values.hpp"
+#include "store/stored_session.hpp"
 
 namespace ergotune {
-
-namespace {
-
-SessionInfo pick_session(const Store& store, std::int64_t session) {
-  const auto sessions = store.sessions();
-  const SourcePlace place{store.file().string(), 0, 0};
-  if (sessions.empty()) throw UserError("this store has no sessions yet", place);
-  if (session == 0) return sessions.back();
-  for (const SessionInfo& info : sessions) {
-    if (info.id == session) return info;
-  }
-  std::string known;
-  for (const SessionInfo& info : sessions) known += fmt::format("{}{}", known.empty() ? "" : ", ", info.id);
-  throw UserError(fmt::format("this store has no session {}; it has {}", session, known), place);
-}
-
-void take_problem(const std::string& document, bool has_runs, Recording& recording) {
-  if (document.empty() || document == "{}") return;
-  try {
-    Problem problem = deserialise(document);
-    recording.restrictions = std::move(problem.restrictions);
-    recording.restrictions_known = true;
-    recording.metrics = std::move(problem.metrics);
-    if (!has_runs) recording.objective = problem.objective;
-    for (Parameter& parameter : recording.parameters) {
-      for (Parameter& described : problem.parameters) {
-        if (described.name == parameter.name) parameter = std::move(described);
-      }
-      if (parameter.range) parameter.range.reset();  // its values are those that were measured
-    }
-  } catch (const Error& error) {
-    recording.warnings.push_back(fmt::format("the stored problem cannot be read: {}", error.what()));
-  }
-}
-
-}  // namespace
 
 Recording read_stored_session(const std::filesystem::path& file, std::int64_t session) {
   const Store store = Store::open(file, true);
@@ -56,13 +18,19 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   recording.name = info.problem;
   recording.device = info.device;
   recording.objective = info.objective;
-  for (const std::string& name : info.parameter_names) {
-    Parameter parameter;
-    parameter.name = name;
-    parameter.kind = parameter_kind(name);
-    recording.parameters.push_back(std::move(parameter));
+  std::optional<Problem> problem;
+  try {
+    problem = stored_problem(store, info.id);
+  } catch (const Error& error) {
+    recording.warnings.push_back(fmt::format("the stored problem cannot be read: {}", error.what()));
   }
-  take_problem(store.document(info.id), info.runs > 0, recording);
+  recording.parameters = stored_parameters(info, problem);
+  if (problem) {
+    recording.restrictions = std::move(problem->restrictions);
+    recording.restrictions_known = true;
+    recording.metrics = std::move(problem->metrics);
+    if (info.runs == 0) recording.objective = problem->objective;
+  }
   RecordingBuilder rows(recording.parameters.size());
   DistinctValues values(recording.parameters.size());
   std::size_t row_number = 0;

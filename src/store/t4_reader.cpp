@@ -132,10 +132,7 @@ Recording read_t4(const std::filesystem::path& file) {
     const Json& results = json.at("results");
     if (results.empty()) throw UserError("this T4 file has no results", {file.string(), 0, 0});
     for (const auto& [name, value] : results.front().at("configuration").items()) {
-      Parameter parameter;
-      parameter.name = name;
-      parameter.kind = parameter_kind(name);
-      recording.parameters.push_back(std::move(parameter));
+      recording.parameters.push_back(recorded_parameter(name));
     }
     if (json.contains("metadata")) {
       recording.device = json.at("metadata").value("device", "");

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ergotune/analysis/svg_chart.hpp"
+#include "ergotune/search/pareto.hpp"
 
 namespace ergotune {
 namespace {
@@ -73,7 +74,9 @@ TEST(ParetoFront, IsExactlyWhatNothingBeats) {
                 x.push_back(a);
                 y.push_back(b);
               }
-              const auto front = pareto_front(x, y);
+              std::vector<std::vector<double>> both;
+              for (std::size_t i = 0; i < x.size(); ++i) both.push_back({x[i], y[i]});
+              const auto front = pareto_front(both);
               for (std::size_t i = 0; i < x.size(); ++i) {
                 bool beaten = false, same = false;
                 for (std::size_t k = 0; k < x.size(); ++k) {
@@ -138,6 +141,26 @@ TEST(SvgChart, SaysWhereItsNumbersComeFromAndEscapesNames) {
   EXPECT_THAT(svg, testing::HasSubstr("simulated"));
   EXPECT_THAT(svg, testing::Not(testing::HasSubstr("nan")));
   EXPECT_THAT(BarChart{}.to_svg(), testing::EndsWith("</svg>\n"));
+}
+
+TEST(SvgChart, WhatLiesBeyondItsLimitsIsDrawnAtTheEdge) {
+  Chart chart;
+  chart.series = {{"near", {0, 1}, {0, 1}, true, false, {}}, {"far", {0, 1}, {1, -1000}, true, false, {}}};
+  chart.series.push_back({"expected", {0, 1}, {0, 0}, true, false, {}, true});
+  chart.y_limits = {0, 1};
+  const std::string svg = chart.to_svg();
+  // the near one climbs over the whole height, the far one falls over it
+  EXPECT_THAT(svg, testing::HasSubstr("points=\"80.0,380.0 680.0,50.0 \""));
+  EXPECT_THAT(svg, testing::HasSubstr("points=\"80.0,50.0 680.0,380.0 \""));
+  EXPECT_THAT(svg, testing::HasSubstr("stroke=\"#888\" stroke-width=\"1.8\" stroke-dasharray"));
+}
+
+TEST(SvgChart, ALongLegendTakesFurtherRows) {
+  Chart chart;
+  for (int i = 0; i < 12; ++i)
+    chart.series.push_back({"a strategy of some name", {0, 1}, {0, 1}, true, false, {}});
+  const std::string svg = chart.to_svg();
+  EXPECT_THAT(svg, testing::HasSubstr("height=\"508\""));  // 460 and three more rows: four names to a row
 }
 
 }  // namespace

@@ -116,6 +116,42 @@ TEST_F(Report, AnalysesTheTradeOff) {
   EXPECT_EQ(analysis["centrality"][0]["minima"], 1);
 }
 
+/// A store with one session of these (time, energy), of a parameter x that counts from 1.
+std::filesystem::path stored(const std::filesystem::path& file, const std::string& objective,
+                             const std::vector<std::pair<double, double>>& results) {
+  Store store = Store::open(file);
+  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, objective, "{}", "{}");
+  int x = 0;
+  for (const auto& [time, energy] : results) {
+    Measurement m;
+    m.quantities["time"].value = time;
+    m.quantities["energy"].value = energy;
+    store.add(session, {++x}, m);
+  }
+  return file;
+}
+
+TEST_F(Report, TopIsInTheObjectivesOwnOrder) {
+  // the fastest stands last: until it is seen everything holds its bound
+  const auto file = stored(folder_ / "bound.db", "energy subject to time <= 1.1 * best(time)",
+                           {{2, 10}, {1.05, 40}, {1.08, 30}, {1.5, 5}, {1, 50}});
+  write_report(file, 0, folder_ / "report.html");
+  const auto document = data();
+  std::vector<double> energies;
+  for (const auto& row : document["top"]) energies.push_back(row["q"]["energy"]);
+  EXPECT_EQ(energies, (std::vector<double>{30, 40, 50, 5, 10}));
+}
+
+TEST_F(Report, AFrontStandsBeforeWhatItDominates) {
+  const auto file = stored(folder_ / "front.db", "pareto(time, energy)", {{3, 3}, {1, 5}, {4, 4}, {2, 2}});
+  const auto summary = write_report(file, 0, folder_ / "report.html");
+  EXPECT_EQ(summary.failed, 0u);
+  const auto document = data();
+  std::vector<double> times;
+  for (const auto& row : document["top"]) times.push_back(row["q"]["time"]);
+  EXPECT_EQ(times, (std::vector<double>{1, 2, 3, 4}));
+}
+
 TEST_F(Report, WithoutEnergyNothingIsSaidOfIt) {
   std::ofstream(folder_ / "time.json") << trade_off_cache(false);
   write_report(folder_ / "time.json", 0, folder_ / "report.html");

@@ -118,17 +118,5 @@ TEST(Score, SaysWhatIsWrong) {
   EXPECT_THROW(ScoredSpace(search_tests::line_recording({1, 2}, {1, 1}), "pareto(time, energy)"), UserError);
 }
 
-TEST(Score, PageHoldsEveryStrategyAndSpace) {
-  std::vector<ScoredSpace> spaces;
-  spaces.push_back(worked_example());
-  ScoreOptions options;
-  options.repeats = 2;
-  const std::string page = score_page(score_strategies({"random"}, spaces, options), spaces);
-  EXPECT_NE(page.find("<svg"), std::string::npos);
-  EXPECT_NE(page.find("random"), std::string::npos);
-  EXPECT_NE(page.find("replayed"), std::string::npos);
-  EXPECT_EQ(page.find("http://cdn"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace ergotune

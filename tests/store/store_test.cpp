@@ -131,6 +131,19 @@ TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {
   EXPECT_FALSE(store.session_info(99).has_value());
 }
 
+TEST(Store, SessionsArePickedByTheirNumber) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.db";
+  Store store = Store::open(file);
+  EXPECT_TRUE(is_store(file));
+  EXPECT_FALSE(is_store(folder.path() / "none.db"));
+  EXPECT_THROW(pick_session(store), UserError);
+  const auto first = begin_session(store, "first"), second = begin_session(store, "second");
+  EXPECT_EQ(pick_session(store).id, second);
+  EXPECT_EQ(pick_session(store, first).id, first);
+  EXPECT_THROW(pick_session(store, second + 1), UserError);
+}
+
 TEST(Store, NamesWhoWasRunning) {
   const TemporaryFolder folder;
   std::int64_t session = 0;

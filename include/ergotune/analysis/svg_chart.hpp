@@ -3,9 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ergotune {
+
+/// Text as it may stand in SVG and HTML, in attributes too.
+std::string escape_markup(std::string_view text);
 
 struct ChartSeries {
   std::string name;
@@ -14,6 +19,8 @@ struct ChartSeries {
   bool right_axis = false;
   /// A value per point that colours it (the clock); empty: one colour.
   std::vector<double> shade;
+  /// Grey and dashed: what the others are compared with. It takes no colour from them.
+  bool dashed = false;
 };
 
 struct ChartBand {
@@ -26,6 +33,8 @@ struct Chart {
   std::vector<ChartSeries> series;
   /// Vertical bands: an interval of the x axis.
   std::vector<ChartBand> bands;
+  /// Ends of the left axis; what lies beyond is drawn at the edge. Nothing: all values are seen.
+  std::optional<std::pair<double, double>> y_limits;
   /// A line of small print below: where the numbers come from ("simulated").
   std::string note;
   std::string to_svg() const;

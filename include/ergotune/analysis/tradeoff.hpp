@@ -68,9 +68,6 @@ struct Tradeoff {
 /// Only usable rows with a positive time count; energy is taken as recorded, else recorded power times time.
 Tradeoff analyse_tradeoff(const Recording& recording);
 
-/// Positions of the points that no other beats in both coordinates (both to be minimised), by the first
-/// coordinate.
-std::vector<std::size_t> pareto_front(std::span<const double> x, std::span<const double> y);
 /// Positions of the corners of the convex hull, counter-clockwise, collinear points left out.
 std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const double> y);
 

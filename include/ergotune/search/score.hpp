@@ -93,7 +93,4 @@ SpaceScore score_runs(const ScoredSpace& space, const std::vector<std::vector<Fo
 /// Puts scores over several spaces together: `spaces` of the result as given.
 StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore> spaces);
 
-/// One self-contained HTML page: scores as a table, convergence curves per space and over all as SVG.
-std::string score_page(const std::vector<StrategyScore>& scores, const std::vector<ScoredSpace>& spaces);
-
 }  // namespace ergotune

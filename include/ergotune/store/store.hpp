@@ -154,4 +154,9 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
+/// True for a results database (by its first bytes).
+bool is_store(const std::filesystem::path& file);
+/// The session with this number; 0 means the latest. Throws UserError when there is none.
+SessionInfo pick_session(const Store& store, std::int64_t session = 0);
+
 }  // namespace ergotune

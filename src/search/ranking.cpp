@@ -1,0 +1,22 @@
+#include "ergotune/search/ranking.hpp"
+
+#include <algorithm>
+
+namespace ergotune {
+
+std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
+                         const std::function<bool(std::size_t)>& confirmed) {
+  for (const Measurement* measurement : measurements) objective.outcome(*measurement);
+  std::vector<std::size_t> order = objective.order(measurements);
+  if (confirmed && objective.kind() != Objective::Kind::pareto)
+    std::stable_partition(order.begin(), order.end(), confirmed);
+  std::vector<Ranked> ranked;
+  ranked.reserve(order.size());
+  for (const std::size_t position : order) {
+    const Measurement& measurement = *measurements[position];
+    ranked.push_back({position, objective.outcome(measurement), objective.value(measurement)});
+  }
+  return ranked;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,116 @@
+#include "ergotune/search/ranking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ergotune/base/random.hpp"
+
+namespace ergotune {
+namespace {
+
+Measurement measured(double time, double energy) {
+  Measurement m;
+  m.quantities["time"] = {time, 0, 10, "test", "", Provenance::measured};
+  m.quantities["energy"] = {energy, 0, 10, "test", "", Provenance::measured};
+  return m;
+}
+
+std::vector<Ranked> ranked(const std::string& objective, const std::vector<Measurement>& list,
+                           const std::set<std::size_t>& confirmed = {}) {
+  Objective parsed = Objective::parse({.text = objective}, {});
+  std::vector<const Measurement*> pointers;
+  for (const Measurement& m : list) pointers.push_back(&m);
+  if (confirmed.empty()) return rank(parsed, pointers);
+  return rank(parsed, pointers, [&](std::size_t position) { return confirmed.contains(position); });
+}
+
+std::vector<std::size_t> positions(const std::vector<Ranked>& list) {
+  std::vector<std::size_t> out;
+  for (const Ranked& entry : list) out.push_back(entry.position);
+  return out;
+}
+
+using Positions = std::vector<std::size_t>;
+
+TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
+  std::vector<Measurement> list{measured(3, 1), measured(1, 9), measured(2, 5), measured(1, 2), measured(1, 0)};
+  list[2].status = Status::timeout;
+  const auto found = ranked("time", list);
+  EXPECT_EQ(positions(found), (Positions{1, 3, 4, 0}));
+  EXPECT_EQ(found[0].value, 1.0);
+  EXPECT_EQ(found[3].outcome.values, std::vector<double>{3});
+  EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 3, 1}));  // an energy of 0 is none
+}
+
+TEST(Ranking, ValuesReadAsTheUserWroteThem) {
+  const std::vector<Measurement> list{measured(1, 4), measured(1, 9)};
+  const auto found = ranked("max energy", list);
+  EXPECT_EQ(positions(found), (Positions{1, 0}));
+  EXPECT_EQ(found[0].value, 9.0);
+  EXPECT_EQ(found[0].outcome.values, std::vector<double>{-9});
+}
+
+TEST(Ranking, AConstraintHoldsAgainstTheBestOfAllWhereverThatStands) {
+  // at 40 J the first breaks its bound, which only the last one shows
+  const std::vector<Measurement> list{measured(2, 10), measured(1.05, 40), measured(1.08, 30), measured(1, 50)};
+  const auto found = ranked("energy subject to time <= 1.1 * best(time)", list);
+  EXPECT_EQ(positions(found), (Positions{2, 1, 3, 0}));
+  EXPECT_EQ(found[0].value, 30.0);
+  EXPECT_GT(found[3].outcome.values[0], 50);  // what breaks the bound is worth less than all that hold it
+}
+
+TEST(Ranking, ConfirmedOnesStandBeforeTheRest) {
+  const std::vector<Measurement> list{measured(1.0, 1), measured(1.2, 1), measured(1.1, 1), measured(0.9, 1)};
+  EXPECT_EQ(positions(ranked("time", list, {1, 2})), (Positions{2, 1, 3, 0}));
+  EXPECT_EQ(positions(ranked("lexicographic(time within 50 %, energy)", list, {1})), (Positions{1, 0, 2, 3}));
+}
+
+TEST(Ranking, OfSeveralObjectivesTheFrontOnly) {
+  const std::vector<Measurement> list{measured(3, 1), measured(2, 2), measured(2, 3), measured(1, 5),
+                                      measured(2, 2), measured(4, 4)};
+  EXPECT_EQ(positions(ranked("pareto(time, energy)", list)), (Positions{3, 1, 0}));
+  EXPECT_EQ(positions(ranked("pareto(time, energy)", list, {0})), (Positions{3, 1, 0}));
+  EXPECT_EQ(positions(ranked("pareto(energy, max time)", list)), (Positions{0, 5}));
+}
+
+TEST(Ranking, IsTheOrderOfBetter) {
+  Random random(3);
+  for (const char* text : {"time", "max time", "time * energy", "energy subject to time <= 1.5 * best(time)",
+                           "lexicographic(time within 20 %, energy)", "lexicographic(time within 30 %, energy within 30 %, max time)"}) {
+    Objective objective = Objective::parse({.text = text}, {});
+    std::vector<Measurement> list;
+    for (int i = 0; i < 60; ++i)
+      list.push_back(measured(1 + static_cast<double>(random.below(20)) / 10, 1 + static_cast<double>(random.below(5))));
+    std::vector<const Measurement*> pointers;
+    for (const Measurement& m : list) pointers.push_back(&m);
+    const auto found = rank(objective, pointers);
+    ASSERT_EQ(found.size(), list.size());
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      const auto before = found[i - 1].position, after = found[i].position;
+      EXPECT_FALSE(objective.better(list[after], list[before])) << text;
+      if (!objective.better(list[before], list[after])) {
+        EXPECT_LT(before, after) << text;
+      }
+    }
+  }
+}
+
+TEST(Ranking, BandsFollowEveryImprovementOfTheirLevel) {
+  Objective objective = Objective::parse({.text = "lexicographic(time within 10 %, energy)"}, {});
+  objective.outcome(measured(2.0, 5));
+  EXPECT_EQ(objective.revision(), 0u);
+  objective.outcome(measured(9.0, 1));  // far beyond the band
+  objective.outcome(measured(2.1, 4));  // inside it
+  EXPECT_EQ(objective.revision(), 0u);
+  EXPECT_TRUE(objective.better(measured(2.1, 4), measured(2.0, 5)));
+  objective.outcome(measured(1.0, 7));
+  EXPECT_EQ(objective.revision(), 1u);
+  EXPECT_TRUE(objective.better(measured(2.0, 5), measured(2.1, 4)));  // now both are outside, and time decides
+  objective.outcome(measured(1.0, 7));                               // nothing new
+  EXPECT_EQ(objective.revision(), 1u);
+}
+
+}  // namespace
+}  // namespace ergotune
