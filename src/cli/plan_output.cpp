@@ -17,11 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Measured for real, a stage of more configurations than this is searched rather than gone through.
-constexpr std::uint64_t kExhaustiveLive = 200;
-// Up to here the true optimum of a simulation is found by looking at every configuration.
-constexpr std::uint64_t kTruthLimit = 1'000'000;
-
 std::optional<double> energy_of(const Measurement& measurement) {
   if (!usable(measurement.status)) return std::nullopt;
   if (const auto energy = measurement.value("energy")) return energy;
@@ -150,53 +145,10 @@ std::string plans_figure(const PlanComparison& comparison) {
   return chart.to_svg();
 }
 
-void prepare_for_plans(Problem& problem, SetupOptions& setup) {
-  setup.live.energy = true;
-  const bool has_clocks =
-      !problem.execution_parameters.empty() ||
-      std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& parameter) {
-        return execution_kind(parameter) != ParameterKind::code;
-      });
-  if (has_clocks || !setup.device.starts_with("sim:")) return;
-  constexpr int kClocks = 15;
-  ExecutionParameterSpec clock;
-  clock.kind = ParameterKind::core_clock_mhz;
-  clock.choice = ExecutionParameterSpec::Choice::equidistant;
-  clock.count = kClocks;
-  problem.execution_parameters.push_back(clock);
-  fmt::print(stderr,
-             "note: the problem has no [execution] parameters; {} core clocks of the profile are added\n",
-             kClocks);
-}
-
-void run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
-  const std::vector<Plan> plans = find_plans(names, prepared.problem);
-  const SearchSpace& space = *prepared.space;
-  TrueEnergy truth;
-  if (prepared.truth && space.size() <= kTruthLimit) {
-    truth = [&](ConfigurationIndex index) -> std::optional<double> {
-      const auto known = prepared.truth(space.configuration(index));
-      return known ? energy_of(*known) : std::nullopt;
-    };
-  }
-  const auto ledger = prepared.open_ledger({}, options.interrupted);
-
-  PlanOptions plan_options;
-  plan_options.seed = options.seed;
-  plan_options.budget = options.budget;
-  plan_options.strategy = options.strategy == "auto" ? "" : options.strategy;
-  plan_options.strategy_options = options.strategy_options;
-  plan_options.constants = prepared.constants;
-  plan_options.interrupted = options.interrupted;
-  if (prepared.evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
-  plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {
-    SessionProgress shown = now;
-    shown.phase = fmt::format("{}, stage {}", plan, stage);
-    progress(shown);
-  };
   const PlanComparison comparison =
-      compare_plans(plans, prepared.problem, *ledger, plan_options, truth);
+      ergotune::run_plans(prepared, names, options, [&](const SessionProgress& now) { progress(now); });
   progress.finish();
   if (!figure.empty()) {
     std::ofstream out(figure);
@@ -204,9 +156,9 @@ void run_plans(PreparedSession& prepared, const std::string& names, const Sessio
     if (!out.flush()) throw UserError(fmt::format("cannot write the figure {}", figure.string()));
   }
   if (json) {
-    print_json(plans_document(comparison, space.parameters()));
+    print_json(plans_document(comparison, prepared.space->parameters()));
   } else {
-    print_plans(comparison, space.parameters());
+    print_plans(comparison, prepared.space->parameters());
     if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
   }
 }

@@ -20,13 +20,8 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
 /// The same as an SVG figure.
 std::string plans_figure(const PlanComparison& comparison);
 
-/// What plans need before the session is prepared: energy is measured, and a simulated device gets core
-/// clocks to choose from where the problem names no execution parameters.
-void prepare_for_plans(Problem& problem, SetupOptions& setup);
-
-/// Runs and compares plans on what was prepared. A replayed recording is its own space: the configurations
-/// that were recorded. `figure`, when not empty, is written as SVG.
-void run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+/// Runs and compares plans on what was prepared, and tells of it. `figure`, when not empty, is written as SVG.
+void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure);
 
 }  // namespace ergotune::cli

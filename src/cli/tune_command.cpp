@@ -119,7 +119,10 @@ void tune(const TuneArguments& arguments) {
   const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
-  if (!plan.empty()) prepare_for_plans(problem, setup);
+  if (!plan.empty()) {
+    if (const std::string added = prepare_for_plans(problem, setup); !added.empty())
+      fmt::print(stderr, "note: {}\n", added);
+  }
 
   options.interrupted = interruption();
   PreparedSession prepared = prepare_session(std::move(problem), setup);
@@ -131,7 +134,7 @@ void tune(const TuneArguments& arguments) {
   }
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
   if (!plan.empty()) {
-    run_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
+    tune_by_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
     return;
   }
   options.progress = [&](const SessionProgress& p) { progress(p); };

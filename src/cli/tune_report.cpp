@@ -13,11 +13,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json configuration_document(const PreparedSession& prepared, const EvaluationResult& result) {
+Json configuration_document(const PreparedSession& prepared, const Entry& result) {
   Json document{
       {"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
   document.update(to_json(result.measurement));
   if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
+  document["confirmation_rounds"] = result.rounds;
   return document;
 }
 
@@ -65,7 +66,7 @@ void print_gains(const PreparedSession& prepared, const SessionResult& result, d
 }
 
 void print_best(const PreparedSession& prepared, const SessionResult& result) {
-  const EvaluationResult& best = result.best.front();
+  const Entry& best = result.best.front();
   const auto& metrics = prepared.problem.metrics;
   fmt::print("\nBest configuration:\n  {}\n",
              describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
@@ -89,17 +90,20 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
   const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
   const std::size_t shown = std::min(top, result.best.size());
   if (shown > 1) fmt::print("\nNext best:\n");
+  const bool confirmed = result.confirmation_rounds > 0;
   for (std::size_t i = 1; i < shown; ++i) {
-    const EvaluationResult& entry = result.best[i];
+    const Entry& entry = result.best[i];
     const auto value = prepared.objective->value(entry.measurement);
-    fmt::print("  {}  {}\n", value ? human(*value, unit) : "none",
-               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
+    // What was not measured beside the winner is told apart: its luck may be in its number.
+    fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none",
+               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)),
+               confirmed && entry.rounds == 0 ? "  (not confirmed)" : "");
   }
 }
 
 void print_front(const PreparedSession& prepared, const SessionResult& result) {
   fmt::print("\nPareto front of {}, {} configurations:\n", prepared.objective->name(), result.best.size());
-  for (const EvaluationResult& entry : result.best) {
+  for (const Entry& entry : result.best) {
     std::string values;
     for (const std::string& name : prepared.objective->quantities()) {
       values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
@@ -139,7 +143,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
       result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
   document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);
   Json top = Json::array();
-  for (const EvaluationResult& entry : result.best) top.push_back(configuration_document(prepared, entry));
+  for (const Entry& entry : result.best) top.push_back(configuration_document(prepared, entry));
   document["top"] = std::move(top);
   document["evaluated"] = result.evaluated;
   document["resumed"] = result.resumed;

@@ -112,7 +112,7 @@ SetupOptions SetupOptions::from(const Problem& problem) {
 PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   PreparedSession prepared;
   // An objective that means nothing is told before a device is opened.
-  prepared.objective = std::make_unique<Objective>(Objective::parse(problem.objective, problem.metrics));
+  prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
   open_store(prepared, options);
   establish_reference(prepared, options);
@@ -133,17 +133,21 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   return std::make_unique<Ledger>(*space, *evaluator, std::move(options));
 }
 
-SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
-  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
+SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options) {
   RunInfo info;
   info.objective = prepared.objective->spec();
   info.strategy = options.strategy;
   info.seed = options.seed;
   info.phase = "searching";
-  ledger->begin_run(info);
-  SessionResult result = run_session(*ledger, *prepared.space, *prepared.objective, options);
-  ledger->end_run(result.stopped_because);
+  ledger.begin_run(info);
+  SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, options);
+  ledger.end_run(result.stopped_because);
   return result;
+}
+
+SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
+  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
+  return run_session(prepared, *ledger, options);
 }
 
 }  // namespace ergotune

@@ -181,7 +181,7 @@ void open_live(Target& target, const TargetOptions& options) {
   LiveOptions live = options.live;
   live.device = options.device;
   live.energy = live.energy || !live.sensors.empty() ||
-                needs_sensor(Objective::parse(target.problem.objective, target.problem.metrics));
+                needs_sensor(objective_of(target.problem, options.further_metrics));
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
@@ -210,6 +210,12 @@ void open_live(Target& target, const TargetOptions& options) {
 }
 
 }  // namespace
+
+Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics) {
+  std::vector<Metric> metrics = problem.metrics;
+  for (const std::string& name : further_metrics) metrics.push_back({name, Expression::constant(0), ""});
+  return Objective::parse(problem.objective, metrics);
+}
 
 TargetOptions TargetOptions::from(const Problem& problem) {
   TargetOptions options;

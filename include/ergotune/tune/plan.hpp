@@ -17,6 +17,7 @@
 #include "ergotune/model/power_model.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/tune/session.hpp"
+#include "ergotune/tune/session_setup.hpp"
 
 namespace ergotune {
 
@@ -137,5 +138,13 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
                              Evaluator& evaluator, const PlanOptions& options = {},
                              const TrueEnergy& truth = {});
+
+/// Before prepare_session(): plans need energy, and clocks; a simulated device without any gets some of its profile.
+/// What was added, for the user; empty for nothing.
+std::string prepare_for_plans(Problem& problem, SetupOptions& setup);
+
+/// Runs the named plans ("a,b", "all") on a prepared session: the command's `tune --plan` and Python's.
+PlanComparison run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+                         const std::function<void(const SessionProgress&)>& progress = {});
 
 }  // namespace ergotune

@@ -33,7 +33,9 @@ struct PreparedSession : Target {
 /// Throws UserError for everything that the user can mend, an empty space among it.
 PreparedSession prepare_session(Problem problem, const SetupOptions& options);
 
-/// Runs what was prepared: searches, confirms, and keeps it.
+/// Searches what was prepared, on a ledger of open_ledger(), as a run of its own.
+SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options);
+/// The same with a ledger for this run.
 SessionResult run_session(PreparedSession& prepared, const SessionOptions& options);
 
 }  // namespace ergotune

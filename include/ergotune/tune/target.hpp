@@ -11,6 +11,7 @@
 
 #include "ergotune/evaluate/live.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "ergotune/search/objective.hpp"
 
 namespace ergotune {
 
@@ -27,7 +28,9 @@ struct TargetOptions {
   /// In process: the application's own.
   std::vector<std::shared_ptr<Observer>> observers;
   Verifier verifier;
-  /// The space is what is recorded or allowed, in this many threads (0: one per core; 1 where restrictions call back).
+  /// Metrics that the application works out itself: their names may stand in the objective.
+  std::vector<std::string> further_metrics;
+  /// Threads that build the space (0: one per core; 1 where restrictions call back into the application).
   int space_threads = 0;
   /// Values for execution parameters that ask for the model's suggestion (tune/model).
   std::map<ParameterKind, std::vector<double>> suggested;
@@ -57,6 +60,9 @@ struct Target {
   std::string conditions;  ///< what is measured and how
   std::vector<std::string> notes;  ///< for the user
 };
+
+/// The problem's objective, which may name its metrics and the application's. Throws UserError with its place.
+Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics);
 
 /// Throws UserError for everything that the user can mend, an empty space among it.
 Target open_target(Problem problem, const TargetOptions& options);

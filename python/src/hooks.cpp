@@ -1,0 +1,104 @@
+#include "hooks.hpp"
+
+#include <cstring>
+
+#include "ergotune/base/statistics.hpp"
+
+namespace ergotune::python {
+namespace {
+
+/// A Python observer. Kernel Tuner's get_results() and ours are the same: a dict of numbers or lists of readings.
+class PythonObserver : public Observer {
+ public:
+  explicit PythonObserver(py::object object)
+      : object_(keep(object)), name_(py::str(py::type::of(object).attr("__name__"))) {}
+  std::string name() const override { return name_; }
+  void register_configuration(const ObservedConfiguration& configuration) override {
+    py::gil_scoped_acquire gil;
+    if (!py::hasattr(*object_, "register_configuration")) return;
+    py::dict values;
+    for (std::size_t i = 0; i < configuration.names->size(); ++i)
+      values[py::str((*configuration.names)[i])] = from_value((*configuration.values)[i]);
+    object_->attr("register_configuration")(values);
+  }
+  void before_start() override { call("before_start"); }
+  void after_start() override { call("after_start"); }
+  void during() override { call("during"); }
+  void after_finish() override { call("after_finish"); }
+  std::map<std::string, Quantity> results() override {
+    py::gil_scoped_acquire gil;
+    std::map<std::string, Quantity> quantities;
+    const py::dict results = object_->attr("get_results")();
+    for (const auto& [key, value] : results) {
+      Quantity q;
+      q.method = "observer " + name_;
+      q.n = 1;
+      if (py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value)) {
+        RunningStatistics statistics;
+        for (const auto& item : value)
+          if (py::isinstance<py::float_>(item) || py::isinstance<py::int_>(item) || py::hasattr(item, "item"))
+            statistics.add(to_value(item).as_real());
+        if (statistics.count() == 0) continue;
+        q.value = statistics.mean();
+        q.standard_error = statistics.standard_error();
+        q.n = static_cast<std::int64_t>(statistics.count());
+      } else {
+        q.value = to_value(value).as_real();
+      }
+      quantities[py::str(key).cast<std::string>()] = q;
+    }
+    return quantities;
+  }
+
+ private:
+  void call(const char* hook) {
+    py::gil_scoped_acquire gil;
+    object_->attr(hook)();
+  }
+  std::shared_ptr<py::object> object_;
+  std::string name_;
+};
+
+py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
+  const py::array out(py::dtype(to_string(argument.type)), bytes.size() / size_of(argument.type));
+  std::memcpy(const_cast<void*>(out.data()), bytes.data(), bytes.size());
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<Observer> python_observer(const py::object& object) { return std::make_shared<PythonObserver>(object); }
+
+Verifier python_verifier(const py::function& function) {
+  return [held = keep(function)](const std::vector<OutputView>& outputs, std::string& message, double&) {
+    py::gil_scoped_acquire gil;
+    py::dict actual, expected;
+    for (const auto& output : outputs) {
+      actual[py::str(output.argument->name)] = array_of(*output.argument, output.actual);
+      if (!output.expected.empty())
+        expected[py::str(output.argument->name)] = array_of(*output.argument, output.expected);
+    }
+    try {
+      const bool right = py::bool_((*held)(actual, expected)).cast<bool>();
+      if (!right) message = "the verification function says no";
+      return right;
+    } catch (py::error_already_set& error) {
+      message = std::string("the verification function raised ") + error.what();
+      return false;
+    }
+  };
+}
+
+std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& function,
+                                                                       std::vector<Parameter> parameters) {
+  if (function.is_none()) return {};
+  return [held = keep(function), parameters = std::move(parameters)](Measurement& measurement,
+                                                                     const Configuration& configuration) {
+    py::gil_scoped_acquire gil;
+    const py::dict metrics = (*held)(named(parameters, configuration), to_dict(measurement));
+    for (const auto& [name, value] : metrics)
+      measurement.metrics[py::str(name).cast<std::string>()] = to_value(value).as_real();
+  };
+}
+
+}  // namespace ergotune::python

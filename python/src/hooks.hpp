@@ -1,0 +1,20 @@
+// Python callables in the places of C++ ones.
+#pragma once
+
+#include <functional>
+
+#include "bindings.hpp"
+#include "ergotune/measure/observer.hpp"
+#include "ergotune/measure/runner.hpp"
+
+namespace ergotune::python {
+
+/// An object with the hooks of ergotune.Observer (or of Kernel Tuner's observers).
+std::shared_ptr<Observer> python_observer(const py::object& object);
+/// verify(actual, expected): dicts of arrays by argument name; expected is empty where there is no reference.
+Verifier python_verifier(const py::function& function);
+/// metrics(configuration, measurement): a dict of further metrics.
+std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& function,
+                                                                       std::vector<Parameter> parameters);
+
+}  // namespace ergotune::python

@@ -1,0 +1,65 @@
+// Plans on a prepared session, for the command and for Python.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ergotune/model/execution_kind.hpp"
+#include "ergotune/tune/plan.hpp"
+
+namespace ergotune {
+namespace {
+
+// Measured for real, a stage of more configurations than this is searched rather than gone through.
+constexpr std::uint64_t kExhaustiveLive = 200;
+// Up to here the true optimum of a simulation or recording is found by looking at every configuration.
+constexpr std::uint64_t kTruthLimit = 1'000'000;
+
+}  // namespace
+
+std::string prepare_for_plans(Problem& problem, SetupOptions& setup) {
+  setup.live.energy = true;
+  const bool has_clocks =
+      !problem.execution_parameters.empty() ||
+      std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& parameter) {
+        return execution_kind(parameter) != ParameterKind::code;
+      });
+  if (has_clocks || !setup.device.starts_with("sim:")) return {};
+  constexpr int kClocks = 15;
+  ExecutionParameterSpec clock;
+  clock.kind = ParameterKind::core_clock_mhz;
+  clock.choice = ExecutionParameterSpec::Choice::equidistant;
+  clock.count = kClocks;
+  problem.execution_parameters.push_back(clock);
+  return fmt::format("the problem has no [execution] parameters; {} core clocks of the profile are added", kClocks);
+}
+
+PlanComparison run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+                         const std::function<void(const SessionProgress&)>& progress) {
+  const std::vector<Plan> plans = find_plans(names, prepared.problem);
+  const SearchSpace& space = *prepared.space;
+  TrueEnergy truth;
+  if (prepared.truth && space.size() <= kTruthLimit) {
+    truth = [&](ConfigurationIndex index) -> std::optional<double> {
+      const auto known = prepared.truth(space.configuration(index));
+      return known && usable(known->status) ? known->value("energy") : std::nullopt;
+    };
+  }
+  PlanOptions plan_options;
+  plan_options.seed = options.seed;
+  plan_options.budget = options.budget;
+  plan_options.strategy = options.strategy == "auto" ? "" : options.strategy;
+  plan_options.strategy_options = options.strategy_options;
+  plan_options.constants = prepared.constants;
+  plan_options.interrupted = options.interrupted;
+  if (prepared.evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
+  plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {
+    if (!progress) return;
+    SessionProgress shown = now;
+    shown.phase = fmt::format("{}, stage {}", plan, stage);
+    progress(shown);
+  };
+  const auto ledger = prepared.open_ledger({}, options.interrupted, options.further_metrics);
+  return compare_plans(plans, prepared.problem, *ledger, plan_options, truth);
+}
+
+}  // namespace ergotune
