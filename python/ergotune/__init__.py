@@ -23,7 +23,7 @@ from ._core import (  # noqa: F401
     write_report,
 )
 from ._results import Result  # noqa: F401
-from ._session import devices, tune  # noqa: F401
+from ._session import compare_plans, devices, tune  # noqa: F401
 from .observers import Observer  # noqa: F401
 
 __version__ = "0.1.0"

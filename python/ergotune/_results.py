@@ -33,7 +33,10 @@ class Result:
         self.explanation = raw["explanation"]
         self.stopped_because = raw["stopped_because"]
         self.probability_best = raw["probability_best"]
+        self.confirmation_rounds = raw.get("confirmation_rounds", 0)
         self.store = raw.get("store")
+        self.session = raw.get("session")
+        self.notes = raw.get("notes", [])
 
     @property
     def best(self):

@@ -25,8 +25,8 @@ def describe_device(device):
 
 def tune(
     problem, *, device=None, strategy=None, strategy_options=None, objective=None, budget=None, seconds=None, seed=None,
-    precision=None, time_limit=None, jobs=None, sensors=None, verify=None, observers=(), metrics=None, confirm=True,
-    early_stop=False, in_process=False, progress=None, quiet=True,
+    precision=None, time_limit=None, jobs=None, sensors=None, controls=None, take_over=False, store=None, resume=True,
+    verify=None, observers=(), metrics=None, confirm=True, early_stop=False, in_process=False, progress=None, quiet=True,
 ):
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
@@ -39,14 +39,18 @@ def tune(
         verify: function(actual, expected) of dicts of arrays by argument name; True when the outputs are right.
         observers: objects with the hooks of :class:`Observer`.
         metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
+        controls: what sets clocks and limits ("nvml:0"); default the device's own, for problems with execution parameters.
+        store: results database; default what the problem's file says, else nothing is kept. What it knows is not measured
+            again, unless resume is False; it survives the death of this process.
         progress: function(evaluated, total, best, seconds_left, phase).
 
-    Callables (verify, observers) run in this process; without them kernels run in worker processes, so that a crash is
+    What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify, observers) run in this process; without them kernels run in worker processes, so that a crash is
     one configuration's status. The GIL is released while tuning.
     """
     if not isinstance(problem, _core.Problem):
         problem = _core.load_problem(os.fspath(problem))
     settings = {
+        "controls": controls, "take_over": take_over, "store": os.fspath(store) if store else None, "resume": resume,
         "device": device, "strategy": strategy, "strategy_options": strategy_options or {}, "objective": objective,
         "seconds": seconds, "seed": seed, "precision": precision, "time_limit": time_limit, "jobs": jobs, "sensors": sensors,
         "confirm": confirm, "early_stop": early_stop, "in_process": in_process, "quiet": quiet,
@@ -58,6 +62,31 @@ def tune(
     raw = run_problem(problem, settings, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
                       metric_names=list(metrics or ()), progress=progress)
     return Result(raw)
+
+
+def compare_plans(problem, plans="all", *, device=None, store=None, resume=True, controls=None, sensors=None, seed=None,
+                  budget=None, progress=None):
+    """Tunes by plans (stages over code and clocks) and compares them, as ``ergotune tune --plan`` does.
+
+    Args:
+        plans: names with commas, or "all". The others are those of :func:`tune`.
+
+    Returns:
+        A dict: device, provenance, optimum_energy (J, None where nobody knows), and per plan its best configuration with
+        its measurement, stages, what it evaluated, and the model's ridge and range (MHz) where one was fitted.
+    """
+    if not isinstance(problem, _core.Problem):
+        problem = _core.load_problem(os.fspath(problem))
+    settings = {
+        "device": device, "store": os.fspath(store) if store else None, "resume": resume, "controls": controls,
+        "sensors": sensors, "seed": seed, "worker_command": [str(_command.path()), "worker"],
+    }
+    if isinstance(budget, int):
+        settings["evaluations"] = budget
+    elif budget:
+        settings["budget"] = str(budget)
+    settings = {k: v for k, v in settings.items() if v is not None}
+    return _core.run_plans(problem, settings, plans, progress)
 
 
 def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None):

@@ -8,8 +8,10 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
                          const std::function<bool(std::size_t)>& confirmed) {
   for (const Measurement* measurement : measurements) objective.outcome(*measurement);
   std::vector<std::size_t> order = objective.order(measurements);
-  if (confirmed && objective.kind() != Objective::Kind::pareto)
-    std::stable_partition(order.begin(), order.end(), confirmed);
+  if (confirmed && objective.kind() != Objective::Kind::pareto) {
+    const auto winner = std::find_if(order.begin(), order.end(), confirmed);
+    if (winner != order.end()) std::rotate(order.begin(), winner, winner + 1);
+  }
   std::vector<Ranked> ranked;
   ranked.reserve(order.size());
   for (const std::size_t position : order) {

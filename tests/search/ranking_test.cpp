@@ -61,9 +61,9 @@ TEST(Ranking, AConstraintHoldsAgainstTheBestOfAllWhereverThatStands) {
   EXPECT_GT(found[3].outcome.values[0], 50);  // what breaks the bound is worth less than all that hold it
 }
 
-TEST(Ranking, ConfirmedOnesStandBeforeTheRest) {
+TEST(Ranking, TheBestOfTheConfirmedLeads) {
   const std::vector<Measurement> list{measured(1.0, 1), measured(1.2, 1), measured(1.1, 1), measured(0.9, 1)};
-  EXPECT_EQ(positions(ranked("time", list, {1, 2})), (Positions{2, 1, 3, 0}));
+  EXPECT_EQ(positions(ranked("time", list, {1, 2})), (Positions{2, 3, 0, 1}));
   EXPECT_EQ(positions(ranked("lexicographic(time within 50 %, energy)", list, {1})), (Positions{1, 0, 2, 3}));
 }
 
