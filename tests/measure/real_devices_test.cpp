@@ -1,4 +1,4 @@
-// The runner on devices that run kernels for real: host functions, and OpenCL where there is a platform (PoCL in CI).
+// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there is a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// One statement per element i, in both languages.
+/// One statement per element i, in every language.
 struct Body {
   const char* name;
   const char* arguments;  ///< "float* out, const float* in", in the language of C
@@ -26,9 +26,20 @@ std::string source(const Body& body, const std::string& backend) {
   if (backend == "host")
     return fmt::format("void {}({}) {{ for (int i = 0; i < COUNT; ++i) {{ {} }} }}\n", body.name, arguments,
                        body.statement);
+  if (backend == "cuda")
+    return fmt::format(
+        "extern \"C\" __global__ void {}({}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {} }}\n", body.name,
+        arguments, body.statement);
   for (std::size_t at = 0; (at = arguments.find("float*", at)) != std::string::npos; at += 13)
     arguments.insert(at, "global ");
   return fmt::format("kernel void {}({}) {{ int i = get_global_id(0); {} }}\n", body.name, arguments, body.statement);
+}
+
+std::vector<std::string> backends() {
+  std::vector<std::string> names{"host", "opencl"};
+  for (const auto& info : list_devices())
+    if (info.id == "cuda:0") names.push_back("cuda");
+  return names;
 }
 
 class RealDevice : public ::testing::TestWithParam<std::string> {
@@ -43,7 +54,9 @@ class RealDevice : public ::testing::TestWithParam<std::string> {
   Kernel kernel(const Body& body) const {
     Kernel made;
     KernelSource text;
-    text.language = GetParam() == "host" ? Language::c : Language::opencl;
+    text.language = GetParam() == "host"   ? Language::c
+                    : GetParam() == "cuda" ? Language::cuda
+                                           : Language::opencl;
     text.text = source(body, GetParam());
     made.sources.push_back(text);
     made.function = Template::parse(body.name);
@@ -206,7 +219,7 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, RealDevice, ::testing::Values("host", "opencl"),
+INSTANTIATE_TEST_SUITE_P(Backends, RealDevice, ::testing::ValuesIn(backends()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
