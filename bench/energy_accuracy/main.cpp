@@ -14,10 +14,11 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/measure/workload.hpp"
 #include "ergotune/problem/load.hpp"
 #include "measure/configure.hpp"
-#include "measure/kernel_buffers.hpp"
 #include "measure/observation.hpp"
+#include "measure/problem_buffers.hpp"
 #include "measure/timing.hpp"
 #include "verdict.hpp"
 
@@ -28,8 +29,9 @@ namespace {
 struct Subject {
   Problem problem;
   Configuration configuration;
-  std::unique_ptr<KernelBuffers> buffers;
+  std::unique_ptr<ProblemBuffers> buffers;
   std::unique_ptr<LoadedKernel> kernel;
+  std::unique_ptr<Workload> workload;
   double launch_seconds = 0;
 };
 
@@ -42,15 +44,16 @@ std::unique_ptr<Subject> prepare(Device& device, Compiler& compiler, const std::
   const Binary binary = compiler.compile(
       make_compile_job(problem, problem.kernel(), device.info(), constants, subject->configuration));
   subject->kernel = device.load(binary);
-  subject->buffers = std::make_unique<KernelBuffers>(device, problem.kernel().arguments, constants);
+  subject->buffers = std::make_unique<ProblemBuffers>(device, argument_lists(problem), constants);
   const ConfigurationScope scope(problem.parameters, subject->configuration, constants);
   subject->kernel->bind(make_geometry(problem.kernel().launch, scope.scope()),
-                        subject->buffers->arguments(scope.scope()));
+                        subject->buffers->bind(problem.kernel().arguments, scope.scope()));
+  subject->workload = std::make_unique<KernelWorkload>(device, *subject->kernel);
   const MeasureOptions options;
   Timer timer(device, options);
-  timer.once(*subject->kernel);
-  double best = timer.once(*subject->kernel);
-  for (int i = 0; i < 4; ++i) best = std::min(best, timer.once(*subject->kernel));
+  timer.once(*subject->workload);
+  double best = timer.once(*subject->workload);
+  for (int i = 0; i < 4; ++i) best = std::min(best, timer.once(*subject->workload));
   subject->launch_seconds = best;
   return subject;
 }
@@ -62,7 +65,7 @@ void naive(Device& device, Subject& subject, Sensor& power, Run& run) {
   std::vector<double> times;
   for (int i = 0; i < 7; ++i) {
     device.record(markers[0]);
-    device.launch(*subject.kernel);
+    subject.workload->launch(1);
     device.record(markers[1]);
     device.synchronise();
     times.push_back(device.seconds_between(markers[0], markers[1]));
@@ -75,7 +78,7 @@ void naive(Device& device, Subject& subject, Sensor& power, Run& run) {
   std::size_t recorded = 0, awaited = 0;
   while (host_seconds() < end) {
     while (recorded < awaited + 3) {
-      device.launch(*subject.kernel, chunk);
+      subject.workload->launch(chunk);
       device.record(markers[2 + recorded++ % 4]);
     }
     power.read(readings);
@@ -151,7 +154,7 @@ class Experiment {
     ObservedConfiguration observed;
     observed.expected_launch_seconds = subject.launch_seconds;
     meter_->register_configuration(observed);
-    return observation_.stream(device_, *subject.kernel, subject.launch_seconds, seconds);
+    return observation_.stream(device_, *subject.workload, subject.launch_seconds, seconds);
   }
 
   Run once(Subject& subject, RunKind kind) {

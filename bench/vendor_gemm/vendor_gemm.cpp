@@ -14,6 +14,7 @@
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/energy.hpp"
+#include "ergotune/measure/workload.hpp"
 #include "measure/observation.hpp"
 
 namespace ergotune {
@@ -48,74 +49,53 @@ LoadedCublas load_cublas() {
   return {std::move(*library), f};
 }
 
-class NoKernel : public LoadedKernel {
+/// Rounds of one call of cuBLAS.
+class VendorGemm : public Workload {
  public:
-  Resources resources() const override { return {}; }
-  void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
-};
-
-/// A CUDA device whose launches are calls of cuBLAS; everything else is the device's own.
-class VendorDevice : public Device {
- public:
-  VendorDevice(std::unique_ptr<Device> inner, int n) : inner_(std::move(inner)), cublas_(load_cublas()), n_(n) {
+  VendorGemm(Device& device, int n) : cublas_(load_cublas()), n_(n) {
     const std::size_t bytes = sizeof(float) * static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
     std::vector<float> values(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
     Random random(1);
     for (auto* buffer : {&a_, &b_, &c_}) {
       for (auto& v : values) v = static_cast<float>(2 * random.uniform() - 1);  // never zeros: they need less power
-      *buffer = inner_->allocate(bytes);
-      inner_->write(**buffer, std::as_bytes(std::span(values)));
+      *buffer = device.allocate(bytes);
+      device.write(**buffer, std::as_bytes(std::span(values)));
     }
     if (cublas_.functions.cublasCreate_v2(&handle_) != 0) throw Error("cublasCreate failed");
-    cublas_.functions.cublasSetStream_v2(handle_, inner_->native_queue());
+    cublas_.functions.cublasSetStream_v2(handle_, device.main_queue().native_handle());
   }
-  const DeviceInfo& info() const override { return inner_->info(); }
-  std::unique_ptr<Compiler> make_compiler() override { return inner_->make_compiler(); }
-  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
-  void write(Buffer& b, std::span<const std::byte> d) override { inner_->write(b, d); }
-  void read(const Buffer& b, std::span<std::byte> d) override { inner_->read(b, d); }
-  void copy(Buffer& to, const Buffer& from) override { inner_->copy(to, from); }
-  void fill(Buffer& b, unsigned char byte) override { inner_->fill(b, byte); }
-  std::unique_ptr<LoadedKernel> load(const Binary&) override { return std::make_unique<NoKernel>(); }
-  void launch(LoadedKernel&, std::size_t count) override {
+  void launch(std::size_t rounds) override {
     const float alpha = 1, beta = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < rounds; ++i) {
       const int status = cublas_.functions.cublasSgemm_v2(handle_, 0, 0, n_, n_, n_, &alpha, address(*a_), n_,
                                                           address(*b_), n_, &beta, address(*c_), n_);
       if (status != 0) throw DeviceError(DeviceFault::launch, fmt::format("cublasSgemm returned {}", status), status);
     }
   }
-  std::unique_ptr<Marker> make_marker() override { return inner_->make_marker(); }
-  void record(Marker& m) override { inner_->record(m); }
-  bool passed(const Marker& m) override { return inner_->passed(m); }
-  double seconds_between(const Marker& a, const Marker& b) override { return inner_->seconds_between(a, b); }
-  void* native_queue() override { return inner_->native_queue(); }
-  void synchronise() override { inner_->synchronise(); }
 
  private:
   static float* address(const Buffer& buffer) { return static_cast<float*>(buffer.native_handle()); }
-  std::unique_ptr<Device> inner_;
   LoadedCublas cublas_;
   int n_;
   void* handle_ = nullptr;  // lives as long as the process: destroying it needs the context, which may go first
   std::unique_ptr<Buffer> a_, b_, c_;
 };
 
-double seconds_per_launch(Device& device, LoadedKernel& kernel) {
-  device.launch(kernel, 3);
+double seconds_per_launch(Device& device, Workload& gemm) {
+  gemm.launch(3);
   const auto start = device.make_marker(), stop = device.make_marker();
   device.record(*start);
-  device.launch(kernel, 10);
+  gemm.launch(10);
   device.record(*stop);
   device.synchronise();
   return device.seconds_between(*start, *stop) / 10;
 }
 
 void run(int n, int repeats, double seconds) {
-  VendorDevice device(open_device("cuda:0"), n);
-  const auto& info = device.info();
-  NoKernel kernel;
-  const double launch = seconds_per_launch(device, kernel);
+  const auto device = open_device("cuda:0");
+  const auto& info = device->info();
+  VendorGemm gemm(*device, n);
+  const double launch = seconds_per_launch(*device, gemm);
   auto sources = energy_sources({}, info.name, info.uuid, info.pci_address, info.is_cpu);
   auto meter = std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor),
                                              EnergyOptions{.budget = seconds});
@@ -129,7 +109,7 @@ void run(int n, int repeats, double seconds) {
   const Configuration values;
   for (int i = 0; i < repeats; ++i) {
     observation.register_configuration({.names = &names, .values = &values, .expected_launch_seconds = launch});
-    observation.stream(device, kernel, launch, 10 + 3 * seconds);
+    observation.stream(*device, gemm, launch, 10 + 3 * seconds);
     Measurement m;
     observation.collect(m);
     const auto time = m.quantities["time"], energy = m.quantities["energy"], power = m.quantities["power"];

@@ -116,6 +116,11 @@ struct Api : DriverTable {
                                                                                      "cuMemcpyDtoDAsync_v2"};
   Entry<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
   Entry<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
+  // Priorities: a hint, ignored without them.
+  Entry<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange", Need::optional};
+  Entry<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
+                                                                       Need::optional};
+  Entry<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};
   Entry<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
   Entry<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
   Entry<CUresult(CUevent*, unsigned)> cuEventCreate{this, "cuEventCreate"};

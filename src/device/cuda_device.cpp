@@ -1,7 +1,8 @@
-// Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), one
-// stream.
+// Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), a main
+// stream and others beside it.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "device/backend.hpp"
 #include "device/cuda_kernel.hpp"
@@ -44,14 +45,48 @@ class PrimaryContext {
   CUdevice device_;
 };
 
+CUstream make_stream(const QueueOptions& options) {
+  using Priority = QueueOptions::Priority;
+  CUstream stream = nullptr;
+  int least = 0, greatest = 0;
+  if (options.priority != Priority::normal && api().cuStreamCreateWithPriority &&
+      api().cuCtxGetStreamPriorityRange &&
+      api().cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS) {
+    check(api().cuStreamCreateWithPriority(&stream, kStreamNonBlocking,
+                                           options.priority == Priority::high ? greatest : least),
+          DeviceFault::runtime, "cuStreamCreateWithPriority");
+  } else {
+    check(api().cuStreamCreate(&stream, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
+  }
+  return stream;
+}
+
+class CudaQueue : public Queue {
+ public:
+  /// `all` is where its device keeps the queues that live.
+  CudaQueue(CUstream stream, bool owned, std::vector<CudaQueue*>& all)
+      : stream_(stream), owned_(owned), all_(all) {
+    all_.push_back(this);
+  }
+  CudaQueue(const CudaQueue&) = delete;
+  CudaQueue& operator=(const CudaQueue&) = delete;
+  ~CudaQueue() override {
+    std::erase(all_, this);
+    if (owned_) api().cuStreamDestroy(stream_);
+  }
+  void* native_handle() const override { return stream_; }
+  CUstream get() const { return stream_; }
+
+ private:
+  CUstream stream_;
+  bool owned_;
+  std::vector<CudaQueue*>& all_;
+};
+
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(DeviceEntry entry) : entry_(std::move(entry)), context_(entry_.device) {
-    check(api().cuStreamCreate(&stream_, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
-  }
-  CudaDevice(const CudaDevice&) = delete;
-  CudaDevice& operator=(const CudaDevice&) = delete;
-  ~CudaDevice() override { api().cuStreamDestroy(stream_); }
+  explicit CudaDevice(DeviceEntry entry)
+      : entry_(std::move(entry)), context_(entry_.device), main_(make_stream({}), true, queues_) {}
 
   const DeviceInfo& info() const override { return entry_.info; }
   std::unique_ptr<Compiler> make_compiler() override {
@@ -59,40 +94,58 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<CudaBuffer>(bytes); }
-  void write(Buffer& buffer, std::span<const std::byte> data) override {
+  std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
+    return std::make_unique<CudaBuffer>(address_of(whole) + offset, bytes);
+  }
+  std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
+    return std::make_unique<CudaBuffer>(reinterpret_cast<CUdeviceptr>(native), bytes);
+  }
+  void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().cuMemcpyHtoDAsync(address_of(buffer), data.data(), data.size(), stream_),
+    check(api().cuMemcpyHtoDAsync(address_of(buffer) + offset, data.data(), data.size(), main_.get()),
           DeviceFault::runtime, "copy to the device");
-    synchronise();  // the caller's memory may go away now
+    wait_for(main_);  // the caller's memory may go away now
   }
-  void read(const Buffer& buffer, std::span<std::byte> data) override {
+  void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().cuMemcpyDtoHAsync(data.data(), address_of(buffer), data.size(), stream_),
+    check(api().cuMemcpyDtoHAsync(data.data(), address_of(buffer) + offset, data.size(), main_.get()),
           DeviceFault::runtime, "copy from the device");
-    synchronise();
+    wait_for(main_);
   }
-  void copy(Buffer& to, const Buffer& from) override {
+  void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());
     if (bytes > 0)
-      check(api().cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream_), DeviceFault::runtime,
-            "copy on the device");
+      check(api().cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream_of(queue)),
+            DeviceFault::runtime, "copy on the device");
   }
-  void fill(Buffer& buffer, unsigned char byte) override {
+  void fill(Buffer& buffer, unsigned char byte, Queue* queue) override {
     if (buffer.bytes() > 0)
-      check(api().cuMemsetD8Async(address_of(buffer), byte, buffer.bytes(), stream_), DeviceFault::runtime,
-            "fill");
+      check(api().cuMemsetD8Async(address_of(buffer), byte, buffer.bytes(), stream_of(queue)),
+            DeviceFault::runtime, "fill");
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
     return std::make_unique<CudaKernel>(entry_, binary);
   }
-  void launch(LoadedKernel& kernel, std::size_t count) override {
-    static_cast<CudaKernel&>(kernel).launch(stream_, count);
+  void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
+    static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, main_.get());
+  }
+
+  Queue& main_queue() override { return main_; }
+  std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
+    return std::make_unique<CudaQueue>(make_stream(options), true, queues_);
+  }
+  std::unique_ptr<Queue> wrap_queue(void* native) override {
+    return std::make_unique<CudaQueue>(static_cast<CUstream>(native), false, queues_);
+  }
+  void wait(Queue& queue, const Marker& marker) override {
+    check(api().cuStreamWaitEvent(stream_of(&queue), event_of(marker), 0), DeviceFault::runtime,
+          "cuStreamWaitEvent");
   }
 
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<CudaMarker>(); }
-  void record(Marker& marker) override {
-    check(api().cuEventRecord(event_of(marker), stream_), DeviceFault::runtime, "cuEventRecord");
+  void record(Marker& marker, Queue* queue) override {
+    check(api().cuEventRecord(event_of(marker), stream_of(queue)), DeviceFault::runtime, "cuEventRecord");
   }
   bool passed(const Marker& marker) override {
     const CUresult code = api().cuEventQuery(event_of(marker));
@@ -106,15 +159,22 @@ class CudaDevice : public Device {
           "cuEventElapsedTime");
     return static_cast<double>(milliseconds) * 1e-3;
   }
-  void* native_queue() override { return stream_; }
   void synchronise() override {
-    check(api().cuStreamSynchronize(stream_), DeviceFault::runtime, "the kernel failed while it ran");
+    for (const CudaQueue* queue : queues_) wait_for(*queue);
   }
 
  private:
+  CUstream stream_of(const Queue* queue) const {
+    return queue ? static_cast<const CudaQueue*>(queue)->get() : main_.get();
+  }
+  static void wait_for(const CudaQueue& queue) {
+    check(api().cuStreamSynchronize(queue.get()), DeviceFault::runtime, "the kernel failed while it ran");
+  }
+
   DeviceEntry entry_;
   PrimaryContext context_;
-  CUstream stream_ = nullptr;
+  std::vector<CudaQueue*> queues_;
+  CudaQueue main_;
 };
 
 }  // namespace

@@ -20,7 +20,9 @@ CudaBuffer::CudaBuffer(std::size_t bytes) : bytes_(bytes) {
         fmt::format("a buffer of {} bytes", bytes).c_str());
 }
 
-CudaBuffer::~CudaBuffer() { api().cuMemFree(address_); }
+CudaBuffer::~CudaBuffer() {
+  if (owned_) api().cuMemFree(address_);
+}
 
 CudaKernel::CudaKernel(const DeviceEntry& device, const Binary& binary)
     : shared_plain_(device.shared_plain), shared_most_(device.shared_most) {
@@ -99,8 +101,8 @@ void CudaKernel::launch_once(CUstream stream) {
             .c_str());
 }
 
-void CudaKernel::launch(CUstream stream, std::size_t count) {
-  if (count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(stream)))
+void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
+  if (count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(recorder)))
     for (; count >= kGraphLaunches; count -= kGraphLaunches)
       check(api().cuGraphLaunch(graph_, stream), DeviceFault::launch, "cuGraphLaunch");
   for (; count > 0; --count) launch_once(stream);

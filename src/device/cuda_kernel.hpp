@@ -11,6 +11,8 @@ namespace ergotune::cuda {
 class CudaBuffer : public Buffer {
  public:
   explicit CudaBuffer(std::size_t bytes);
+  /// Memory that somebody else frees.
+  CudaBuffer(CUdeviceptr address, std::size_t bytes) : bytes_(bytes), address_(address), owned_(false) {}
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
   ~CudaBuffer() override;
@@ -21,6 +23,7 @@ class CudaBuffer : public Buffer {
  private:
   std::size_t bytes_;
   CUdeviceptr address_ = 0;
+  bool owned_ = true;
 };
 
 class CudaKernel : public LoadedKernel {
@@ -34,8 +37,8 @@ class CudaKernel : public LoadedKernel {
   Resources resources() const override;
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
   /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
-  /// leave the device waiting for the host.
-  void launch(CUstream stream, std::size_t count);
+  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else uses.
+  void launch(CUstream stream, std::size_t count, CUstream recorder);
 
  private:
   struct Parameter {

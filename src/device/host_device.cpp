@@ -22,6 +22,8 @@ constexpr std::size_t kAlignment =
 
 class HostBuffer : public Buffer {
  public:
+  /// Memory that somebody else frees.
+  HostBuffer(std::byte* data, std::size_t bytes) : bytes_(bytes), data_(data), owned_(false) {}
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
     // Linux promises more memory than it has and then kills: what cannot fit is refused here
     const auto memory =
@@ -34,13 +36,17 @@ class HostBuffer : public Buffer {
   }
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
-  ~HostBuffer() override { std::free(data_); }
+  ~HostBuffer() override {
+    if (owned_) std::free(data_);
+  }
   std::size_t bytes() const override { return bytes_; }
+  void* native_handle() const override { return data_; }
   std::byte* data() const { return data_; }
 
  private:
   std::size_t bytes_;
   std::byte* data_ = nullptr;
+  bool owned_ = true;
 };
 
 std::byte* data_of(const Buffer& buffer) { return static_cast<const HostBuffer&>(buffer).data(); }
@@ -139,27 +145,38 @@ class HostDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Compiler> make_compiler() override { return device::make_host_compiler(); }
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<HostBuffer>(bytes); }
-  void write(Buffer& buffer, std::span<const std::byte> data) override {
-    if (!data.empty()) std::memcpy(data_of(buffer), data.data(), data.size());
+  std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
+    return std::make_unique<HostBuffer>(data_of(whole) + offset, bytes);
   }
-  void read(const Buffer& buffer, std::span<std::byte> data) override {
-    if (!data.empty()) std::memcpy(data.data(), data_of(buffer), data.size());
+  std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
+    return std::make_unique<HostBuffer>(static_cast<std::byte*>(native), bytes);
   }
-  void copy(Buffer& to, const Buffer& from) override {
+  void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
+    if (!data.empty()) std::memcpy(data_of(buffer) + offset, data.data(), data.size());
+  }
+  void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset) override {
+    if (!data.empty()) std::memcpy(data.data(), data_of(buffer) + offset, data.size());
+  }
+  void copy(Buffer& to, const Buffer& from, Queue*) override {
     std::memcpy(data_of(to), data_of(from), std::min(to.bytes(), from.bytes()));
   }
-  void fill(Buffer& buffer, unsigned char byte) override {
+  void fill(Buffer& buffer, unsigned char byte, Queue*) override {
     std::memset(data_of(buffer), byte, buffer.bytes());
   }
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
     return std::make_unique<HostKernel>(binary);
   }
-  void launch(LoadedKernel& kernel, std::size_t count) override {
+  void launch(LoadedKernel& kernel, std::size_t count, Queue*) override {
     auto& host_kernel = static_cast<HostKernel&>(kernel);
     for (std::size_t i = 0; i < count; ++i) host_kernel.call();
   }
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<HostMarker>(); }
-  void record(Marker& marker) override { static_cast<HostMarker&>(marker).time = host_seconds(); }
+  // Functions run where they are queued: queues differ in nothing, and what a queue waits for is over.
+  Queue& main_queue() override { return main_; }
+  std::unique_ptr<Queue> make_queue(const QueueOptions&) override { return std::make_unique<Queue>(); }
+  std::unique_ptr<Queue> wrap_queue(void*) override { return std::make_unique<Queue>(); }
+  void wait(Queue&, const Marker&) override {}
+  void record(Marker& marker, Queue*) override { static_cast<HostMarker&>(marker).time = host_seconds(); }
   bool passed(const Marker&) override { return true; }
   double seconds_between(const Marker& start, const Marker& stop) override {
     return static_cast<const HostMarker&>(stop).time - static_cast<const HostMarker&>(start).time;
@@ -168,6 +185,7 @@ class HostDevice : public Device {
 
  private:
   DeviceInfo info_ = describe();
+  Queue main_;
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ enum Error : cl_int {
   CL_OUT_OF_HOST_MEMORY = -6,
   CL_PROFILING_INFO_NOT_AVAILABLE = -7,
   CL_BUILD_PROGRAM_FAILURE = -11,
+  CL_MISALIGNED_SUB_BUFFER_OFFSET = -13,
   CL_COMPILE_PROGRAM_FAILURE = -15,
   CL_LINK_PROGRAM_FAILURE = -17,
   CL_INVALID_VALUE = -30,
@@ -79,6 +80,11 @@ enum Name : cl_uint {
   CL_DEVICE_BOARD_NAME_AMD = 0x4038,
   CL_DEVICE_WAVEFRONT_WIDTH_AMD = 0x4043,
   CL_CONTEXT_PLATFORM = 0x1084,
+  CL_QUEUE_CONTEXT = 0x1090,
+  CL_QUEUE_PROPERTIES = 0x1093,
+  CL_QUEUE_PRIORITY_KHR = 0x1096,  // cl_khr_priority_hints
+  CL_MEM_SIZE = 0x1102,
+  CL_MEM_CONTEXT = 0x1106,
   CL_PROGRAM_BINARY_SIZES = 0x1165,
   CL_PROGRAM_BINARIES = 0x1166,
   CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -94,7 +100,13 @@ inline constexpr cl_bitfield CL_DEVICE_TYPE_CPU = 1u << 1, CL_DEVICE_TYPE_GPU = 
 inline constexpr cl_bitfield CL_DEVICE_TYPE_ALL = 0xFFFFFFFF;
 inline constexpr cl_bitfield CL_MEM_READ_WRITE = 1u << 0;
 inline constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1u << 1;
+inline constexpr cl_properties CL_QUEUE_PRIORITY_HIGH_KHR = 1, CL_QUEUE_PRIORITY_LOW_KHR = 4;
+inline constexpr cl_uint CL_BUFFER_CREATE_TYPE_REGION = 0x1220;
 inline constexpr cl_int CL_COMPLETE = 0;
+
+struct cl_buffer_region {
+  std::size_t origin, size;
+};
 
 using ContextCallback = void(const char*, const void*, std::size_t, void*);
 using ProgramCallback = void(cl_program, void*);
@@ -114,8 +126,16 @@ struct Api : DriverTable {
   Entry<cl_int(cl_context)> clReleaseContext{this, "clReleaseContext"};
   Entry<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)> clCreateCommandQueue{
       this, "clCreateCommandQueue"};
+  Entry<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>
+      clCreateCommandQueueWithProperties{this, "clCreateCommandQueueWithProperties", Need::optional};
+  Entry<cl_int(cl_command_queue, cl_uint, std::size_t, void*, std::size_t*)> clGetCommandQueueInfo{
+      this, "clGetCommandQueueInfo"};
   Entry<cl_int(cl_command_queue)> clReleaseCommandQueue{this, "clReleaseCommandQueue"};
   Entry<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)> clCreateBuffer{this, "clCreateBuffer"};
+  Entry<cl_mem(cl_mem, cl_bitfield, cl_uint, const void*, cl_int*)> clCreateSubBuffer{this,
+                                                                                      "clCreateSubBuffer"};
+  Entry<cl_int(cl_mem, cl_uint, std::size_t, void*, std::size_t*)> clGetMemObjectInfo{this,
+                                                                                      "clGetMemObjectInfo"};
   Entry<cl_int(cl_mem)> clReleaseMemObject{this, "clReleaseMemObject"};
   Entry<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)> clCreateProgramWithSource{
       this, "clCreateProgramWithSource"};
@@ -149,6 +169,8 @@ struct Api : DriverTable {
   Entry<cl_int(cl_command_queue, cl_mem, const void*, std::size_t, std::size_t, std::size_t, cl_uint,
                const cl_event*, cl_event*)>
       clEnqueueFillBuffer{this, "clEnqueueFillBuffer"};
+  Entry<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueBarrierWithWaitList{
+      this, "clEnqueueBarrierWithWaitList"};
   Entry<cl_int(cl_command_queue)> clFlush{this, "clFlush"};
   Entry<cl_int(cl_command_queue)> clFinish{this, "clFinish"};
   Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};

@@ -1,4 +1,4 @@
-// Running kernels through OpenCL: one in-order queue with profiling.
+// Running kernels through OpenCL: in-order queues with profiling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,76 +6,51 @@
 
 #include "device/backend.hpp"
 #include "device/opencl_program.hpp"
+#include "device/opencl_queue.hpp"
 
 namespace ergotune::opencl {
 namespace {
 
-/// Reference-counted handle of a queued command.
-class Event {
- public:
-  Event() = default;
-  /// Takes over the reference.
-  explicit Event(cl_event event) : event_(event) {}
-  Event(const Event& other) : event_(other.event_) {
-    if (event_) api().clRetainEvent(event_);
-  }
-  Event& operator=(Event other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
-  ~Event() {
-    if (event_) api().clReleaseEvent(event_);
-  }
-  cl_event get() const { return event_; }
-  explicit operator bool() const { return event_ != nullptr; }
-
-  bool complete() const {
-    cl_int status = CL_COMPLETE;
-    check(api().clGetEventInfo(event_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
-          DeviceFault::runtime, "clGetEventInfo");
-    if (status < 0)
-      throw DeviceError(DeviceFault::runtime, "the kernel ended with " + error_name(status), status);
-    return status == CL_COMPLETE;
-  }
-  double profile(cl_uint name) const {
-    cl_ulong nanoseconds = 0;
-    check(api().clGetEventProfilingInfo(event_, name, sizeof nanoseconds, &nanoseconds, nullptr),
-          DeviceFault::runtime, "clGetEventProfilingInfo");
-    return static_cast<double>(nanoseconds);
-  }
-
- private:
-  cl_event event_ = nullptr;
-};
-
 class OpenclBuffer : public Buffer {
  public:
-  OpenclBuffer(const Context& context, std::size_t bytes) : bytes_(bytes) {
-    cl_int code = CL_SUCCESS;
-    memory_ = api().clCreateBuffer(context.get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr,
-                                   &code);
-    check(code, DeviceFault::out_of_memory, fmt::format("a buffer of {} bytes", bytes).c_str());
-  }
+  /// Releases the memory object with itself where it is `owned`.
+  OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned) : bytes_(bytes), memory_(memory), owned_(owned) {}
   OpenclBuffer(const OpenclBuffer&) = delete;
   OpenclBuffer& operator=(const OpenclBuffer&) = delete;
-  ~OpenclBuffer() override { api().clReleaseMemObject(memory_); }
+  ~OpenclBuffer() override {
+    if (owned_) api().clReleaseMemObject(memory_);
+  }
   std::size_t bytes() const override { return bytes_; }
+  void* native_handle() const override { return memory_; }
   cl_mem get() const { return memory_; }
 
  private:
   std::size_t bytes_;
-  cl_mem memory_ = nullptr;
+  cl_mem memory_;
+  bool owned_;
 };
 
 cl_mem memory_of(const Buffer& buffer) { return static_cast<const OpenclBuffer&>(buffer).get(); }
+OpenclMarker& marker_of(Marker& marker) { return static_cast<OpenclMarker&>(marker); }
+const OpenclMarker& marker_of(const Marker& marker) { return static_cast<const OpenclMarker&>(marker); }
 
-/// A marker is not a command of its own, which would cost time and has no profile with some drivers: it lies
-/// between the last command before it and the first one after it.
-struct OpenclMarker : Marker {
-  Event before;
-  std::shared_ptr<Event> after;  ///< filled when that command is queued
-  std::uint64_t sequence = 0;    ///< commands queued before it
-};
+cl_command_queue make_native_queue(const Context& context, cl_device_id device, const QueueOptions& options) {
+  using Priority = QueueOptions::Priority;
+  cl_int code = CL_SUCCESS;
+  if (options.priority != Priority::normal && api().clCreateCommandQueueWithProperties) {
+    const cl_properties priority =
+        options.priority == Priority::high ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
+    const cl_properties wanted[] = {CL_QUEUE_PROPERTIES, static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
+                                    CL_QUEUE_PRIORITY_KHR, priority, 0};
+    const cl_command_queue queue =
+        api().clCreateCommandQueueWithProperties(context.get(), device, wanted, &code);
+    if (code == CL_SUCCESS) return queue;  // else the driver knows no priorities
+  }
+  const cl_command_queue queue =
+      api().clCreateCommandQueue(context.get(), device, CL_QUEUE_PROFILING_ENABLE, &code);
+  check(code, DeviceFault::runtime, "clCreateCommandQueue");
+  return queue;
+}
 
 class OpenclKernel : public LoadedKernel {
  public:
@@ -142,45 +117,63 @@ class OpenclKernel : public LoadedKernel {
 
 class OpenclDevice : public Device {
  public:
-  explicit OpenclDevice(DeviceEntry entry) : entry_(std::move(entry)), context_(entry_) {
-    cl_int code = CL_SUCCESS;
-    queue_ = api().clCreateCommandQueue(context_.get(), entry_.device, CL_QUEUE_PROFILING_ENABLE, &code);
-    check(code, DeviceFault::runtime, "clCreateCommandQueue");
-  }
-  OpenclDevice(const OpenclDevice&) = delete;
-  OpenclDevice& operator=(const OpenclDevice&) = delete;
-  ~OpenclDevice() override {
-    api().clFinish(queue_);
-    api().clReleaseCommandQueue(queue_);
-  }
+  explicit OpenclDevice(DeviceEntry entry)
+      : entry_(std::move(entry)),
+        context_(entry_),
+        main_(make_native_queue(context_, entry_.device, {}), true, queues_) {}
 
   const DeviceInfo& info() const override { return entry_.info; }
   std::unique_ptr<Compiler> make_compiler() override { return device::make_opencl_compiler(entry_.info.id); }
 
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
-    return std::make_unique<OpenclBuffer>(context_, bytes);
+    cl_int code = CL_SUCCESS;
+    const cl_mem memory = api().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE,
+                                               std::max<std::size_t>(bytes, 1), nullptr, &code);
+    check(code, DeviceFault::out_of_memory, fmt::format("a buffer of {} bytes", bytes).c_str());
+    return std::make_unique<OpenclBuffer>(memory, bytes, true);
   }
-  void write(Buffer& buffer, std::span<const std::byte> data) override {
+  std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
+    cl_int code = CL_SUCCESS;
+    const cl_buffer_region region{offset, bytes};
+    const cl_mem memory = api().clCreateSubBuffer(memory_of(whole), CL_MEM_READ_WRITE,
+                                                  CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    check(code, DeviceFault::unsupported, "clCreateSubBuffer");
+    return std::make_unique<OpenclBuffer>(memory, bytes, true);
+  }
+  std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
+    const auto memory = static_cast<cl_mem>(native);
+    cl_context context = nullptr;
+    std::size_t size = 0;
+    if (api().clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, nullptr) != CL_SUCCESS ||
+        api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr) != CL_SUCCESS ||
+        context != context_.get())
+      throw UserError("a buffer can be wrapped only when it belongs to the OpenCL context of the device");
+    if (bytes > size)
+      throw UserError(fmt::format("the wrapped buffer has {} bytes, not {}", size, bytes));
+    return std::make_unique<OpenclBuffer>(memory, bytes, false);
+  }
+  void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().clEnqueueWriteBuffer(queue_, memory_of(buffer), 1, 0, data.size(), data.data(), 0, nullptr,
-                                     nullptr),
+    check(api().clEnqueueWriteBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0,
+                                     nullptr, nullptr),
           DeviceFault::runtime, "clEnqueueWriteBuffer");
   }
-  void read(const Buffer& buffer, std::span<std::byte> data) override {
+  void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().clEnqueueReadBuffer(queue_, memory_of(buffer), 1, 0, data.size(), data.data(), 0, nullptr,
-                                    nullptr),
+    check(api().clEnqueueReadBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0,
+                                    nullptr, nullptr),
           DeviceFault::runtime, "clEnqueueReadBuffer");
   }
-  void copy(Buffer& to, const Buffer& from) override {
+  void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());
     if (bytes == 0) return;
     cl_event event = nullptr;
-    check(api().clEnqueueCopyBuffer(queue_, memory_of(from), memory_of(to), 0, 0, bytes, 0, nullptr, &event),
+    check(api().clEnqueueCopyBuffer(queue_of(queue).get(), memory_of(from), memory_of(to), 0, 0, bytes, 0,
+                                    nullptr, &event),
           DeviceFault::runtime, "clEnqueueCopyBuffer");
-    queued(Event(event));
+    queue_of(queue).queued(Event(event));
   }
-  void fill(Buffer& buffer, unsigned char byte) override {
+  void fill(Buffer& buffer, unsigned char byte, Queue* queue) override {
     if (buffer.bytes() == 0) return;
     cl_event event = nullptr;
     // a wide pattern where the size allows: PoCL and others fill element by element
@@ -188,10 +181,10 @@ class OpenclDevice : public Device {
     std::fill(std::begin(pattern), std::end(pattern), byte);
     std::size_t width = 64;
     while (buffer.bytes() % width != 0) width /= 2;
-    check(api().clEnqueueFillBuffer(queue_, memory_of(buffer), pattern, width, 0, buffer.bytes(), 0, nullptr,
-                                    &event),
+    check(api().clEnqueueFillBuffer(queue_of(queue).get(), memory_of(buffer), pattern, width, 0,
+                                    buffer.bytes(), 0, nullptr, &event),
           DeviceFault::runtime, "clEnqueueFillBuffer");
-    queued(Event(event));
+    queue_of(queue).queued(Event(event));
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
@@ -200,61 +193,56 @@ class OpenclDevice : public Device {
                                           binary.entry, entry_.device);
   }
 
-  void launch(LoadedKernel& loaded, std::size_t count) override {
+  void launch(LoadedKernel& loaded, std::size_t count, Queue* on) override {
     const auto& kernel = static_cast<OpenclKernel&>(loaded);
+    OpenclQueue& queue = queue_of(on);
     for (std::size_t i = 0; i < count; ++i) {
       // an event costs time: only the first command after a marker and the last of a run can be asked about
-      const bool wanted = i + 1 == count || (i == 0 && pending_);
+      const bool wanted = i + 1 == count || queue.awaited();
       cl_event event = nullptr;
-      check(api().clEnqueueNDRangeKernel(queue_, kernel.get(), kernel.dimensions, nullptr, kernel.global,
+      check(api().clEnqueueNDRangeKernel(queue.get(), kernel.get(), kernel.dimensions, nullptr, kernel.global,
                                          kernel.local, 0, nullptr, wanted ? &event : nullptr),
             DeviceFault::launch, "clEnqueueNDRangeKernel");
       if (wanted)
-        queued(Event(event));
+        queue.queued(Event(event));
       else
-        ++sequence_;
+        queue.queued_without_event();
     }
-    check(api().clFlush(queue_), DeviceFault::runtime, "clFlush");
+    check(api().clFlush(queue.get()), DeviceFault::runtime, "clFlush");
   }
 
+  Queue& main_queue() override { return main_; }
+  std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
+    return std::make_unique<OpenclQueue>(make_native_queue(context_, entry_.device, options), true, queues_);
+  }
+  std::unique_ptr<Queue> wrap_queue(void* native) override {
+    const auto queue = static_cast<cl_command_queue>(native);
+    cl_context context = nullptr;
+    if (api().clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr) !=
+            CL_SUCCESS ||
+        context != context_.get())
+      throw UserError("a queue can be wrapped only when it belongs to the OpenCL context of the device");
+    return std::make_unique<OpenclQueue>(queue, false, queues_);
+  }
+  void wait(Queue& queue, const Marker& marker) override { queue_of(&queue).wait(marker_of(marker)); }
+
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<OpenclMarker>(); }
-  void record(Marker& marker) override {
-    auto& m = static_cast<OpenclMarker&>(marker);
-    if (!pending_) pending_ = std::make_shared<Event>();
-    m.before = last_;
-    m.after = pending_;
-    m.sequence = sequence_;
-  }
-  bool passed(const Marker& marker) override {
-    const auto& before = static_cast<const OpenclMarker&>(marker).before;
-    return !before || before.complete();
-  }
+  void record(Marker& marker, Queue* queue) override { queue_of(queue).record(marker_of(marker)); }
+  bool passed(const Marker& marker) override { return marker_of(marker).passed(); }
   double seconds_between(const Marker& start, const Marker& stop) override {
-    const auto& from = static_cast<const OpenclMarker&>(start);
-    const auto& to = static_cast<const OpenclMarker&>(stop);
-    if (to.sequence <= from.sequence) return 0;
-    return (to.before.profile(CL_PROFILING_COMMAND_END) - from.after->profile(CL_PROFILING_COMMAND_START)) *
-           1e-9;
+    return opencl::seconds_between(marker_of(start), marker_of(stop));
   }
   void synchronise() override {
-    // many drivers report a kernel's fault only here, as CL_OUT_OF_RESOURCES
-    check(api().clFinish(queue_), DeviceFault::runtime, "the kernel failed while it ran: clFinish");
-    if (last_) last_.complete();
+    for (OpenclQueue* queue : queues_) queue->finish();
   }
 
  private:
-  void queued(Event event) {
-    ++sequence_;
-    if (pending_) *std::exchange(pending_, nullptr) = event;
-    last_ = std::move(event);
-  }
+  OpenclQueue& queue_of(Queue* queue) { return queue ? static_cast<OpenclQueue&>(*queue) : main_; }
 
   DeviceEntry entry_;
   Context context_;
-  cl_command_queue queue_ = nullptr;
-  Event last_;                      ///< of the last command queued
-  std::shared_ptr<Event> pending_;  ///< markers that wait for their first command after share this
-  std::uint64_t sequence_ = 0;      ///< commands queued so far
+  std::vector<OpenclQueue*> queues_;
+  OpenclQueue main_;
 };
 
 }  // namespace

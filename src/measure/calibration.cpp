@@ -199,29 +199,27 @@ void find_gain(CalibrationRig& rig, Calibration& out, double period) {
   out.sensor.offset = fit.intercept;
 }
 
-}  // namespace
-
-Calibration calibrate(CalibrationRig& rig) {
-  Calibration out;
-  out.sensor = rig.sensor();
+/// Busy and restless: every update shows a new value.
+CalibrationTrace find_period(CalibrationRig& rig, Calibration& out, Random& random) {
   SensorInfo& info = out.sensor;
-  const bool counter = info.kind == SensorKind::cumulative_energy;
-  out.read_cost = from_values(rig.read_costs());
-  info.read_cost = out.read_cost.value;
-
-  // Busy and restless: every update shows a new value.
-  Random random(20261120);
-  std::vector<CalibrationTrace> traces;
-  traces.push_back(rig.drive(random_wave(0.04, 0.6, 6.0, random), nullptr));
-  if (traces.front().readings.size() < 8)
-    throw Error(fmt::format("sensor {} gave {} readings in 6 s", info.id, traces.front().readings.size()));
-  out.update_period = find_update_period(traces.front().readings);
+  CalibrationTrace trace = rig.drive(random_wave(0.04, 0.6, 6.0, random), nullptr);
+  if (trace.readings.size() < 8)
+    throw Error(fmt::format("sensor {} gave {} readings in 6 s", info.id, trace.readings.size()));
+  out.update_period = find_update_period(trace.readings);
   if (!(out.update_period.value > 0))
     throw Error(fmt::format("sensor {} did not change while a load was switched on and off", info.id));
   info.update_period = out.update_period.value;
-  const double period = info.update_period;
-  if (counter) out.counter_step = info.unit_step = counter_step(traces.front().readings);
+  if (info.kind == SensorKind::cumulative_energy)
+    out.counter_step = info.unit_step = counter_step(trace.readings);
+  return trace;
+}
 
+/// Power under the restless load and under square waves.
+std::vector<CalibrationTrace> powers_under_waves(CalibrationRig& rig, const Calibration& out,
+                                                 CalibrationTrace restless) {
+  const double period = out.sensor.update_period;
+  std::vector<CalibrationTrace> traces;
+  traces.push_back(std::move(restless));
   // Square waves near the update period alias to slow beats, which show the window (facts of the sensor's
   // hardware do not); slow ones show windows longer than the period.
   if (period > 0.01)
@@ -231,7 +229,7 @@ Calibration calibrate(CalibrationRig& rig) {
   std::vector<CalibrationTrace> powers;
   std::vector<TimeSpan> history;  // a long window still sees the waves before
   for (const auto& trace : traces) {
-    CalibrationTrace power{as_power(info, trace.readings, period), {}};
+    CalibrationTrace power{as_power(out.sensor, trace.readings, period), {}};
     // The first edge comes out of idleness, when clocks and power ramp up in their own time.
     const double known = trace.busy.empty() ? 0 : trace.busy.front().from + 0.05;
     std::erase_if(power.readings, [&](const Reading& r) { return r.time < known; });
@@ -239,7 +237,11 @@ Calibration calibrate(CalibrationRig& rig) {
     power.busy = history;
     powers.push_back(std::move(power));
   }
-  const WindowFit fit = fit_window(powers, period);
+  return powers;
+}
+
+/// Throws Error when the load does not explain the readings.
+void note_window(const WindowFit& fit, Calibration& out) {
   out.window = fit.window;
   out.lag = fit.lag;
   out.explained = fit.explained;
@@ -248,32 +250,57 @@ Calibration calibrate(CalibrationRig& rig) {
     throw Error(fmt::format(
         "sensor {} does not follow the load: it explains only {:.0f} % of the readings (another board, "
         "or others use this one?)",
-        info.id, 100 * std::max(0.0, fit.explained)));
+        out.sensor.id, 100 * std::max(0.0, fit.explained)));
   if (fit.explained < 0.9)
     out.notes.push_back(
         fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
+}
+
+/// What the estimators are told of window and kind.
+void name_kind(bool exponential, Calibration& out) {
+  SensorInfo& info = out.sensor;
+  const double period = info.update_period;
   info.lag = out.lag.value;
-  if (counter) {
+  if (info.kind == SensorKind::cumulative_energy) {
     // A counter that integrates all the time looks like a window as long as its tick.
     const bool sleeps = period > 0.01 && out.window.value < 0.8 * period;
     info.window = sleeps ? out.window.value : 0;
     if (sleeps)
       out.notes.push_back(fmt::format("the counter sleeps: it sees {:.0f} of every {:.0f} ms",
                                       1e3 * out.window.value, 1e3 * period));
-  } else {
-    info.kind = fit.exponential ? SensorKind::exponential_power
-                : out.window.value < 0.2 * period && out.window.value < 0.002
-                    ? SensorKind::instantaneous_power
-                    : SensorKind::windowed_power;
-    info.window = out.window.value;
+    return;
   }
+  info.kind = exponential ? SensorKind::exponential_power
+              : out.window.value < 0.2 * period && out.window.value < 0.002
+                  ? SensorKind::instantaneous_power
+                  : SensorKind::windowed_power;
+  info.window = out.window.value;
+}
 
-  // Idle, once the window has forgotten the load.
+/// Idle, once the window has forgotten the load.
+void find_idle_power(CalibrationRig& rig, bool exponential, Calibration& out) {
   const CalibrationTrace idle = rig.drive({0.0, 2.5 + 2 * out.window.value}, nullptr);
-  const auto idle_power = as_power(info, idle.readings, period);
-  if (!idle_power.empty())
-    out.idle_power =
-        mean_of(idle_power, idle_power.front().time + 1.0 + out.window.value * (fit.exponential ? 1.5 : 1.0));
+  const auto power = as_power(out.sensor, idle.readings, out.sensor.update_period);
+  if (!power.empty())
+    out.idle_power = mean_of(power, power.front().time + 1.0 + out.window.value * (exponential ? 1.5 : 1.0));
+}
+
+}  // namespace
+
+Calibration calibrate(CalibrationRig& rig) {
+  Calibration out;
+  out.sensor = rig.sensor();
+  SensorInfo& info = out.sensor;
+  const bool counter = info.kind == SensorKind::cumulative_energy;
+  out.read_cost = from_values(rig.read_costs());
+  info.read_cost = out.read_cost.value;
+  Random random(20261120);
+  CalibrationTrace restless = find_period(rig, out, random);
+  const double period = info.update_period;
+  const WindowFit fit = fit_window(powers_under_waves(rig, out, std::move(restless)), period);
+  note_window(fit, out);
+  name_kind(fit.exponential, out);
+  find_idle_power(rig, fit.exponential, out);
   if (counter) find_counter_loss(rig, out);
   // Half a minute does not show every state that a board can be in: what is known of its type is the least.
   if (!fit.exponential && out.window.value < 0.3) find_repeatability(rig, out, period, random);

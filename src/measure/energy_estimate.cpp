@@ -166,13 +166,24 @@ double temperature_change(const EnergyTrace& trace, TimeSpan span) {
   }
   return std::max(0.0, hottest - coolest);
 }
-}  // namespace
 
-EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& options) {
-  EnergyResult result;
-  const LaunchAxis axis(trace.stream);
-  const TimeSpan span{trace.settled_at, axis.end()};
-  result.measured = span;
+Quantity quantity(double value, double error, std::int64_t n, std::string method, std::string sensor) {
+  Quantity q;
+  q.value = value;
+  q.standard_error = error;
+  q.n = n;
+  q.method = std::move(method);
+  q.sensor = std::move(sensor);
+  return q;
+}
+
+/// J per launch and W over one span, of all sensors together.
+struct EnergyAndPower {
+  SlopeEstimate energy, watts;
+};
+
+EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
+                           const EnergyOptions& options) {
   const EnergyAxis launches = [&](double t) { return axis.launches_at(t); };
   // Seconds of work: pauses do not count.
   const EnergyAxis time = [&](double t) {
@@ -186,66 +197,58 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     power.push_back(estimate_slope(sensor, span, time, axis.pauses()));
     if (!options.combine_sensors && per_launch.back().valid) break;
   }
-  SlopeEstimate energy = combine(per_launch), watts = combine(power);
-  auto quantity = [](double value, double error, std::int64_t n, std::string method, std::string sensor) {
-    Quantity q;
-    q.value = value;
-    q.standard_error = error;
-    q.n = n;
-    q.method = std::move(method);
-    q.sensor = std::move(sensor);
-    return q;
-  };
-  const auto per = axis.time_per_launch(span);
-  if (per.launches > 0)
-    result.quantities["time"] =
-        quantity(per.seconds, per.standard_error, per.launches, "device markers of the energy stream", "");
-  if (!energy.valid) {
-    result.status = Status::unsupported;
-    result.message = "no energy: " + energy.why_not;
-    return result;
+  return {combine(per_launch), combine(power)};
+}
+
+/// Where a power limit holds the board down: what the kernel does there in the long run, instead.
+void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
+                 EnergyAndPower& found, std::map<std::string, Quantity>& quantities) {
+  const auto limit = binding_power_limit(trace, span);
+  if (!limit || options.whole_budget) return;
+  std::optional<CappedEstimate> best;
+  for (const auto& sensor : trace.sensors) {
+    const auto one = estimate_capped(sensor, span, axis, *limit);
+    if (one && (!best || one->relative_error < best->relative_error)) best = one;
+    if (!options.combine_sensors && best) break;
   }
-  if (const auto limit = binding_power_limit(trace, span); limit && !options.whole_budget) {
-    std::optional<CappedEstimate> best;
-    for (const auto& sensor : trace.sensors) {
-      const auto one = estimate_capped(sensor, span, axis, *limit);
-      if (one && (!best || one->relative_error < best->relative_error)) best = one;
-      if (!options.combine_sensors && best) break;
-    }
-    if (best) {
-      // The swing towards the limit is no drift of what goes on.
-      energy.drift = watts.drift = 0;
-      energy.value = best->energy;
-      energy.standard_error = best->energy * best->relative_error;
-      energy.degrees = best->degrees;
-      energy.n = best->n;
-      energy.sensor = watts.sensor = best->sensor;
-      energy.method = watts.method = "power over launch rate, at the power limit";
-      watts.value = *limit;
-      watts.standard_error = energy.standard_error / best->seconds;
-      watts.degrees = best->degrees;
-      watts.n = best->n;
-      auto& time = result.quantities["time"];
-      time.value = best->seconds;
-      time.standard_error = best->seconds * best->relative_error;
-      time.method = energy.method;
-    }
-  }
-  result.drift = energy.drift;
-  // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
-  // Kept so that 1.96 standard errors are the half-width of the 95 % interval, whatever the degrees of
-  // freedom were.
+  if (!best) return;
+  auto& [energy, watts] = found;
+  // The swing towards the limit is no drift of what goes on.
+  energy.drift = watts.drift = 0;
+  energy.value = best->energy;
+  energy.standard_error = best->energy * best->relative_error;
+  energy.degrees = best->degrees;
+  energy.n = best->n;
+  energy.sensor = watts.sensor = best->sensor;
+  energy.method = watts.method = "power over launch rate, at the power limit";
+  watts.value = *limit;
+  watts.standard_error = energy.standard_error / best->seconds;
+  watts.degrees = best->degrees;
+  watts.n = best->n;
+  Quantity& time = quantities["time"];
+  time.value = best->seconds;
+  time.standard_error = best->seconds * best->relative_error;
+  time.method = energy.method;
+}
+
+/// Energy, power and idle-subtracted energy with their intervals. Kept so that 1.96 standard errors are the
+/// half-width of the 95 % interval, whatever the degrees of freedom were.
+void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const EnergyAndPower& found,
+                 const LaunchAxis::PerLaunch& per, EnergyResult& result) {
+  const auto& [energy, watts] = found;
   const double z = normal_quantile(0.975);
+  // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
   auto scatter = [](const SlopeEstimate& e) { return std::hypot(e.half_width(), 0.5 * e.drift * e.value); };
   // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 boards (docs/measurements).
   // What has warmed or cooled by so much while it was measured will do so again.
   constexpr double kPowerPerKelvin = 0.0045;
-  const double moving = kPowerPerKelvin * temperature_change(trace, span);
+  const double moving = kPowerPerKelvin * temperature_change(trace, result.measured);
   auto whole = [&](const SlopeEstimate& e) {
     // Of a board whose states are not known nothing is claimed.
     const double state = e.repeatability > 0 ? std::hypot(e.repeatability, moving) : 0;
     return std::hypot(scatter(e), z * state * e.value);
   };
+  result.drift = energy.drift;
   result.scatter_half_width = scatter(energy);
   result.half_width = whole(energy);
   result.quantities["energy"] =
@@ -261,8 +264,11 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   if (std::abs(energy.drift) > 0.02)
     result.warnings.push_back(
         fmt::format("energy per launch drifted by {:.1f} % while it was measured", 100 * energy.drift));
+}
 
-  // What the board did meanwhile.
+/// What the board did meanwhile.
+void note_board(const EnergyTrace& trace, EnergyResult& result) {
+  const TimeSpan span = result.measured;
   RunningStatistics core, memory, temperature, voltage;
   std::set<std::string> reasons;
   std::set<int> strangers;
@@ -296,10 +302,33 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   if (const double change = temperature_change(trace, span); change > 5)
     result.warnings.push_back(
         fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
-  if (!options.whole_budget && result.scatter_half_width > options.precision * energy.value) {
+}
+
+}  // namespace
+
+EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& options) {
+  EnergyResult result;
+  const LaunchAxis axis(trace.stream);
+  const TimeSpan span{trace.settled_at, axis.end()};
+  result.measured = span;
+  EnergyAndPower found = slopes_over(trace, span, axis, options);
+  const auto per = axis.time_per_launch(span);
+  if (per.launches > 0)
+    result.quantities["time"] =
+        quantity(per.seconds, per.standard_error, per.launches, "device markers of the energy stream", "");
+  if (!found.energy.valid) {
+    result.status = Status::unsupported;
+    result.message = "no energy: " + found.energy.why_not;
+    return result;
+  }
+  take_capped(trace, span, axis, options, found, result.quantities);
+  note_energy(trace, options, found, per, result);
+  note_board(trace, result);
+  const double energy = found.energy.value;
+  if (!options.whole_budget && result.scatter_half_width > options.precision * energy) {
     result.status = Status::not_converged;
     result.message = fmt::format("energy is known to {:.2f} %, {:.2f} % was asked",
-                                 100 * result.scatter_half_width / energy.value, 100 * options.precision);
+                                 100 * result.scatter_half_width / energy, 100 * options.precision);
   }
   return result;
 }

@@ -1,12 +1,11 @@
 #include "measure/observation.hpp"
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <deque>
+#include <fmt/format.h>
 
-#include "ergotune/base/clock.hpp"
+#include <algorithm>
+#include <chrono>
+
+#include "measure/launch_streamer.hpp"
 
 namespace ergotune {
 namespace {
@@ -93,23 +92,19 @@ void DuringThread::loop() {
   }
 }
 
-std::vector<std::shared_ptr<Observer>> Observation::some(bool streaming) const {
-  std::vector<std::shared_ptr<Observer>> found;
-  for (const auto& observer : observers_) {
-    if (observer->wants_stream() == streaming) found.push_back(observer);
-  }
+Observation::Observers Observation::of(ObserverPhase phase) const {
+  Observers found;
+  for (const auto& observer : observers_)
+    if (observer->phase() == phase) found.push_back(observer);
   return found;
 }
-
-bool Observation::wants_stream() const { return !some(true).empty(); }
-bool Observation::wants_repetitions() const { return !some(false).empty(); }
 
 void Observation::register_configuration(const ObservedConfiguration& configuration) {
   call(observers_, [&](Observer& o) { o.register_configuration(configuration); });
 }
 
-RepetitionHooks Observation::repetition_hooks() {
-  const auto watching = some(false);
+RepetitionHooks Observation::hooks(ObserverPhase phase) {
+  const auto watching = of(phase);
   RepetitionHooks hooks;
   hooks.before_start = [watching] { call(watching, [](Observer& o) { o.before_start(); }); };
   hooks.after_start = [this, watching] {
@@ -123,82 +118,59 @@ RepetitionHooks Observation::repetition_hooks() {
   return hooks;
 }
 
-LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double launch_seconds, double limit) {
-  const auto watching = some(true);
+void Observation::single_launches(Device& device, Workload& workload, std::size_t count,
+                                  const std::function<void()>& prepare) {
+  const RepetitionHooks around = hooks(ObserverPhase::launches);
+  for (std::size_t i = 0; i < count; ++i) {
+    prepare();
+    device.synchronise();
+    around.before_start();
+    workload.launch(1);
+    around.after_start();
+    device.synchronise();
+    around.after_finish();
+  }
+}
+
+namespace {
+
+double mark_period_for(const std::vector<std::shared_ptr<Observer>>& observers) {
   double period = 0;
-  for (const auto& observer : watching) {
+  for (const auto& observer : observers) {
     const double wanted = observer->wanted_mark_period();
     if (wanted > 0 && (period == 0 || wanted < period)) period = wanted;
   }
-  if (period == 0) period = 0.01;
-  const auto per_mark =
-      static_cast<std::size_t>(std::clamp(std::round(period / std::max(launch_seconds, 1e-9)), 1.0, 1e6));
-  constexpr std::size_t kAhead = 2;
+  return period > 0 ? period : 0.01;
+}
 
-  LaunchStream stream;
-  MarkerPool markers(device);
-  // Markers go round in a ring, so that a long stream needs few of them; the mark before the oldest one
-  // awaited is kept for the device time between the two.
-  constexpr std::size_t kRing = kAhead + 3;
-  std::size_t recorded = 0;
-  std::array<std::size_t, kRing> launched{};  // before each mark
-  const auto record = [&](std::size_t launches) {
-    launched[recorded % kRing] = launches;
-    device.record(markers[recorded++ % kRing]);
-  };
-  const auto launch_chunk = [&] {
-    device.launch(kernel, per_mark);
-    record(per_mark);
-  };
+}  // namespace
 
+LaunchStream Observation::stream(Device& device, Workload& workload, double round_seconds, double limit) {
+  const auto watching = of(ObserverPhase::stream);
+  LaunchStreamer streamer(device, workload, mark_period_for(watching), round_seconds);
+  const LaunchStream& stream = streamer.stream();
   call(watching, [](Observer& o) { o.before_start(); });
-  stream.queued_at = host_seconds();
-  record(0);
-  for (std::size_t i = 0; i < kAhead; ++i) launch_chunk();
+  streamer.begin();
   call(watching, [](Observer& o) { o.after_start(); });
   during_.begin(watching);
-
-  const double mark_seconds = static_cast<double>(per_mark) * launch_seconds;
-  double looked = stream.queued_at;
-  std::size_t awaited = 0;
+  const auto wants_more = [&] {
+    if (stream.marks.back().host_time - stream.queued_at >= limit) return false;
+    bool more = false;
+    call(watching, [&](Observer& o) { more = o.wants_more(stream) || more; });
+    return more;
+  };
   bool more = true;
   double pause = 0;
-  while (awaited < recorded) {
-    const Marker& marker = markers[awaited % kRing];
-    while (!device.passed(marker)) {
-      looked = host_seconds();
-      // Short naps: the mark's time must be known well, but a spinning host would add to the board's power.
-      const double nap = std::clamp(mark_seconds / 50, 5e-6, 2e-4);
-      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
-    }
-    const double now = host_seconds();
-    LaunchMark mark;
-    mark.host_time = now;
-    mark.host_late = now - looked;
-    looked = now;
-    if (awaited > 0) {
-      mark.launches = stream.marks.back().launches + launched[awaited % kRing];
-      mark.device_seconds =
-          stream.marks.back().device_seconds + device.seconds_between(markers[(awaited - 1) % kRing], marker);
-    }
-    stream.marks.push_back(mark);
-    ++awaited;
-    if (more && awaited > 1) {
-      more = now - stream.queued_at < limit;
-      if (more) {
-        more = false;
-        call(watching, [&](Observer& o) { more = o.wants_more(stream) || more; });
-        if (more && pause == 0) call(watching, [&](Observer& o) { pause = std::max(pause, o.wanted_pause()); });
-      }
-    }
-    if (!more || awaited < 2) continue;
+  while (streamer.next_mark()) {
+    if (stream.marks.size() < 2) continue;
+    more = more && wants_more();
+    if (!more) continue;
+    if (pause == 0) call(watching, [&](Observer& o) { pause = std::max(pause, o.wanted_pause()); });
     if (pause == 0) {
-      launch_chunk();
-    } else if (awaited == recorded) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      streamer.launch_chunk();
+    } else if (streamer.drained()) {
+      streamer.rest(pause);
       pause = 0;
-      record(0);
-      for (std::size_t i = 0; i < kAhead; ++i) launch_chunk();
     }
   }
   device.synchronise();
@@ -208,22 +180,62 @@ LaunchStream Observation::stream(Device& device, LoadedKernel& kernel, double la
   return stream;
 }
 
-void Observation::collect(Measurement& measurement) {
-  call(observers_, [&](Observer& o) {
-    for (auto& [name, quantity] : o.results()) measurement.quantities[name] = quantity;
-    for (auto& warning : o.warnings()) {
-      if (std::find(measurement.warnings.begin(), measurement.warnings.end(), warning) ==
-          measurement.warnings.end()) {
-        measurement.warnings.push_back(warning);
-      }
+void Observation::own_passes(Device& device, Workload& workload, const std::function<void()>& prepare) {
+  for (const auto& observer : of(ObserverPhase::own)) {
+    const Observers alone{observer};
+    int passes = 0;
+    call(alone, [&](Observer& o) { passes = o.passes(); });
+    for (int pass = 0; pass < passes; ++pass) {
+      prepare();
+      device.synchronise();
+      call(alone, [&](Observer& o) { o.begin_pass(pass); });
+      workload.launch(1);
+      device.synchronise();
+      call(alone, [&](Observer& o) { o.end_pass(pass); });
     }
+  }
+}
+
+void Observation::collect(Measurement& measurement, bool gave_up) {
+  const auto warn = [&](const std::string& warning) {
+    auto& warnings = measurement.warnings;
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+  };
+  const auto take = [&](Observer& o) {
+    const bool own = o.phase() == ObserverPhase::own;
+    for (auto& [name, quantity] : o.results()) {
+      if (own && measurement.quantities.contains(name))
+        warn(fmt::format("observer {}: {} is measured already; its value is left out", o.name(), name));
+      else
+        measurement.quantities[name] = quantity;
+    }
+    for (const auto& warning : o.warnings()) warn(warning);
     std::string message;
     const Status verdict = o.verdict(message);
     if (verdict != Status::ok && (measurement.status == Status::ok || !usable(verdict))) {
       measurement.status = verdict;
       if (!message.empty()) measurement.message = message;
     }
-  });
+  };
+  for (const auto& observer : observers_) {
+    const ObserverPhase phase = observer->phase();
+    if (phase == ObserverPhase::repetitions || (phase != ObserverPhase::own && !gave_up)) call({observer}, take);
+  }
+  if (!gave_up) call(of(ObserverPhase::own), take);
+}
+
+std::string to_string(ObserverPhase phase) {
+  switch (phase) {
+    case ObserverPhase::repetitions:
+      return "repetitions";
+    case ObserverPhase::launches:
+      return "launches";
+    case ObserverPhase::stream:
+      return "stream";
+    case ObserverPhase::own:
+      return "own";
+  }
+  return "repetitions";
 }
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// Calls observers: hooks around repetitions, the thread of `during`, and the stream of launches.
+// Calls observers: hooks around samples and single launches, the thread of `during`, the stream, phases of their own.
 #pragma once
 
 #include <atomic>
@@ -48,23 +48,29 @@ class Observation {
  public:
   void add(std::shared_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
   bool empty() const { return observers_.empty(); }
-  bool wants_stream() const;
-  /// Some observer watches single repetitions.
-  bool wants_repetitions() const;
+  bool wants(ObserverPhase phase) const { return !of(phase).empty(); }
   void register_configuration(const ObservedConfiguration& configuration);
-  /// Hooks for the repetitions of the time measurement.
-  RepetitionHooks repetition_hooks();
+  /// For those that watch the samples of the time measurement.
+  RepetitionHooks repetition_hooks() { return hooks(ObserverPhase::repetitions); }
+  /// `count` launches, one by one, for those that want them so; `prepare` queues what comes before each.
+  void single_launches(Device& device, Workload& workload, std::size_t count,
+                       const std::function<void()>& prepare);
   /// Streams launches to the observers that want it, until none wants more or `limit` seconds have passed.
-  /// The queue never runs empty in between: two chunks are always ahead of the mark that is waited for.
-  LaunchStream stream(Device& device, LoadedKernel& kernel, double launch_seconds, double limit);
+  /// The queue never runs empty in between, but for the pauses that they ask for.
+  LaunchStream stream(Device& device, Workload& workload, double round_seconds, double limit);
+  /// The phases of those that have one of their own; `prepare` queues what restores the inputs.
+  void own_passes(Device& device, Workload& workload, const std::function<void()>& prepare);
   /// Ends the calls of `during` after a fault in between.
   void cancel() { during_.cancel(); }
-  /// Their quantities, warnings and verdicts, into the measurement.
-  void collect(Measurement& measurement);
+  /// Their quantities, warnings and verdicts, into the measurement. Where the time measurement `gave_up`, there was
+  /// nothing after it.
+  void collect(Measurement& measurement, bool gave_up = false);
 
  private:
-  std::vector<std::shared_ptr<Observer>> some(bool streaming) const;
-  std::vector<std::shared_ptr<Observer>> observers_;
+  using Observers = std::vector<std::shared_ptr<Observer>>;
+  Observers of(ObserverPhase phase) const;
+  RepetitionHooks hooks(ObserverPhase phase);
+  Observers observers_;
   DuringThread during_;
 };
 

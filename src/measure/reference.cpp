@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -15,57 +16,52 @@
 namespace ergotune {
 namespace {
 
-constexpr char kMagic[8] = {'E', 'R', 'G', 'O', 'R', 'E', 'F', '1'};
+constexpr char kMagic[8] = {'E', 'R', 'G', 'O', 'R', 'E', 'F', '2'};
 
-ExpectedOutputs outputs_from_files(const Problem& problem, const KernelBuffers& buffers) {
+ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers& buffers) {
   ExpectedOutputs outputs;
   for (const auto& [name, file] : problem.verification.files) {
-    std::optional<std::size_t> position;
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < problem.kernel().arguments.size(); ++i) {
-      names.push_back(problem.kernel().arguments[i].name);
-      if (problem.kernel().arguments[i].name == name) position = i;
-    }
-    if (!position)
-      throw UserError(
-          fmt::format("verification file for unknown argument \"{}\"{}", name, suggestion(name, names)));
+    const auto& known = buffers.outputs();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
     std::ifstream in(file, std::ios::binary);
     if (!in)
       throw UserError(fmt::format("cannot read {}, the expected contents of \"{}\"", file.string(), name));
     const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    if (text.size() != buffers.bytes(*position)) {
+    if (text.size() != buffers.bytes(name)) {
       throw UserError(fmt::format("{} has {} bytes, but argument \"{}\" has {}", file.string(), text.size(),
-                                  name, buffers.bytes(*position)));
+                                  name, buffers.bytes(name)));
     }
-    auto& contents = outputs[*position];
+    auto& contents = outputs[name];
     contents.resize(text.size());
     std::memcpy(contents.data(), text.data(), text.size());
   }
   return outputs;
 }
 
-/// `measured` is the device that results come from: its constants hold, wherever the reference runs.
+/// `measured` is the device that results come from, and `inputs` what its kernels see: both hold wherever the
+/// reference runs. A reference with its own argument list meets the problem's arguments by name.
 ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
-                              const DeviceInfo& measured) {
+                              const DeviceInfo& measured, const ProblemBuffers& inputs) {
   const std::vector<Argument>& arguments =
       reference.arguments.empty() ? problem.kernel().arguments : reference.arguments;
   const Constants constants = problem.constants_for(measured.name, measured.properties);
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);
   const Scope scope = names.scope();
-  KernelBuffers buffers(device, arguments, constants);
+  ProblemBuffers buffers(device, {&arguments}, constants, &inputs);
   const Binary binary =
       device.make_compiler()->compile(make_compile_job(problem, reference, device.info(), constants, values));
   const std::unique_ptr<LoadedKernel> kernel = device.load(binary);
-  kernel->bind(make_geometry(reference.launch, scope), buffers.arguments(scope));
+  kernel->bind(make_geometry(reference.launch, scope), buffers.bind(arguments, scope));
   device.launch(*kernel);
   device.synchronise();
+  if (const std::string outside = buffers.written_outside(); !outside.empty())
+    throw UserError(fmt::format("the reference \"{}\" is wrong: {}", reference.function.text(), outside));
   ExpectedOutputs outputs;
-  for (const std::size_t i : buffers.outputs()) {
-    // A reference with its own argument list meets the problem's arguments by name.
-    for (std::size_t k = 0; k < problem.kernel().arguments.size(); ++k) {
-      if (problem.kernel().arguments[k].name == arguments[i].name) outputs[k] = buffers.read(i);
-    }
+  for (const std::string& name : buffers.outputs()) {
+    const auto& wanted = inputs.outputs();
+    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) buffers.read(name, outputs[name]);
   }
   return outputs;
 }
@@ -73,7 +69,7 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
 }  // namespace
 
 std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device,
-                                                const KernelBuffers& buffers) {
+                                                const ProblemBuffers& buffers) {
   using Kind = Verification::Kind;
   const Verification& verification = problem.verification;
   if (verification.kind == Kind::files) return outputs_from_files(problem, buffers);
@@ -82,10 +78,10 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
   const Kernel& reference = *verification.reference;
   try {
     if (verification.kind == Kind::kernel && has_source_for(reference, device.info().backend)) {
-      return run_reference(problem, reference, device, device.info());
+      return run_reference(problem, reference, device, device.info(), buffers);
     }
     const std::unique_ptr<Device> host = open_device("host");
-    return run_reference(problem, reference, *host, device.info());
+    return run_reference(problem, reference, *host, device.info(), buffers);
   } catch (const DeviceError& error) {
     throw UserError(
         fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
@@ -102,9 +98,10 @@ void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& f
   const auto put = [&](std::uint64_t value) { out.write(reinterpret_cast<const char*>(&value), sizeof value); };
   out.write(kMagic, sizeof kMagic);
   put(outputs.size());
-  for (const auto& [position, contents] : outputs) {
+  for (const auto& [name, contents] : outputs) {
     const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
-    put(position);
+    put(name.size());
+    out.write(name.data(), static_cast<std::streamsize>(name.size()));
     put(contents.size());
     put(hash64(bytes));
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -134,9 +131,13 @@ std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file) {
   ExpectedOutputs outputs;
   const std::uint64_t count = get();
   for (std::uint64_t i = 0; in && i < count; ++i) {
-    const std::uint64_t position = get(), bytes = get(), hash = get();
+    const std::uint64_t length = get();
+    if (!in || length > size) return std::nullopt;
+    std::string name(length, '\0');
+    in.read(name.data(), static_cast<std::streamsize>(length));
+    const std::uint64_t bytes = get(), hash = get();
     if (!in || bytes > size) return std::nullopt;
-    auto& contents = outputs[position];
+    auto& contents = outputs[name];
     contents.resize(bytes);
     in.read(reinterpret_cast<char*>(contents.data()), static_cast<std::streamsize>(bytes));
     if (!in || hash64({reinterpret_cast<const char*>(contents.data()), contents.size()}) != hash)

@@ -10,18 +10,18 @@
 
 #include "ergotune/device/device.hpp"
 #include "ergotune/problem/problem.hpp"
-#include "measure/kernel_buffers.hpp"
+#include "measure/problem_buffers.hpp"
 
 namespace ergotune {
 
-/// Expected contents by argument position.
-using ExpectedOutputs = std::map<std::size_t, std::vector<std::byte>>;
+/// Expected contents by argument name.
+using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;
 
 /// Works out the expected outputs where the problem tells how (reference kernel, host function, files);
 /// nullopt where they come from the first correct configuration or none are wanted. Throws UserError when the
 /// reference fails.
 std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device,
-                                                const KernelBuffers& buffers);
+                                                const ProblemBuffers& buffers);
 
 /// Expected outputs on disk, for runners that come later; written whole or not at all.
 void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file);

@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "measure/compare.hpp"
+#include "ergotune/measure/observer_registry.hpp"
+#include "ergotune/measure/workload.hpp"
 #include "measure/configure.hpp"
-#include "measure/kernel_buffers.hpp"
 #include "measure/observation.hpp"
-#include "measure/reference.hpp"
+#include "measure/output_check.hpp"
+#include "measure/problem_buffers.hpp"
 #include "measure/timing.hpp"
 
 namespace ergotune {
@@ -27,19 +26,45 @@ MeasureOptions MeasureOptions::from(const TuneDefaults& defaults) {
   return options;
 }
 
+namespace {
+
+/// One configuration's kernels, loaded and bound, and the rounds made of them.
+struct LoadedRound {
+  std::vector<std::unique_ptr<LoadedKernel>> kernels;
+  std::unique_ptr<Workload> workload;
+};
+
+/// What the compiled code needs, of several kernels the most.
+void note_resources(const std::vector<std::unique_ptr<LoadedKernel>>& kernels, Measurement& result) {
+  LoadedKernel::Resources most;
+  for (const auto& kernel : kernels) {
+    const LoadedKernel::Resources one = kernel->resources();
+    most.registers = std::max(most.registers, one.registers);
+    most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
+    most.local_bytes = std::max(most.local_bytes, one.local_bytes);
+  }
+  const auto note = [&](const char* name, int value) {
+    if (value >= 0)
+      result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
+  };
+  note("registers", most.registers);
+  note("shared_bytes", most.shared_bytes);
+  note("local_bytes", most.local_bytes);
+}
+
+}  // namespace
+
 struct Runner::State {
   Device& device;
   const Problem& problem;
   MeasureOptions options;
   Constants constants;
-  KernelBuffers buffers;
+  ProblemBuffers buffers;
+  OutputCheck outputs;
   Timer timer;
   Observation observation;
-  Verifier verifier;
-  std::vector<std::string> names;
-  std::optional<ExpectedOutputs> expected;
-  std::map<std::size_t, std::vector<std::byte>>
-      actual;  ///< kept between configurations: no allocation per run
+  std::vector<std::string> observer_names;
+  std::vector<std::string> parameter_names;
   bool inputs_suspect = false;
   bool healthy = true;
 
@@ -48,141 +73,69 @@ struct Runner::State {
         problem(p),
         options(std::move(o)),
         constants(p.constants_for(d.info().name, d.info().properties)),
-        buffers(d, p.kernel().arguments, constants),
+        buffers(d, argument_lists(p), constants),
+        outputs(p, d, buffers, options),
         timer(device, options) {
-    for (const Parameter& parameter : problem.parameters) names.push_back(parameter.name);
-    if (!wants_verification()) return;
-    expected = expected_outputs(problem, device, buffers);
-    if (!expected && !options.reference_file.empty()) expected = load_outputs(options.reference_file);
+    for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
+    for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options}));
   }
 
-  bool wants_verification() const {
-    return options.verify && problem.verification.kind != Verification::Kind::none &&
-           !buffers.outputs().empty();
+  void add(std::shared_ptr<Observer> observer) {
+    observer_names.push_back(observer->name());
+    observation.add(std::move(observer));
   }
 
-  void run(const Configuration& configuration, const Binary& binary, const RunOptions& run,
+  void run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& run,
            Measurement& result);
-  bool verify(Measurement& result, bool reference_only);
-  bool compare_outputs(Measurement& result);
-  void observe(LoadedKernel& kernel, const TimingResult& timing, Measurement& result);
+  LoadedRound load(const Configuration& configuration, std::span<const Binary> binaries);
+  double warm_up(Workload& workload, double expected_seconds);
+  TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
+  bool note_time(const TimingResult& timing, Measurement& result) const;
+  void observe(Workload& workload, const TimingResult& timing, Measurement& result);
 };
 
-bool Runner::State::compare_outputs(Measurement& result) {
-  double error = 0;
-  if (verifier) {
-    std::vector<OutputView> views;
-    for (const std::size_t i : buffers.outputs()) {
-      OutputView view;
-      view.argument = &problem.kernel().arguments[i];
-      view.actual = actual[i];
-      if (expected && expected->contains(i)) view.expected = expected->at(i);
-      views.push_back(view);
-    }
-    std::string message;
-    const bool right = verifier(views, message, error);
-    result.quantities["error"] = {
-        error, 0, 1, "verification by the user's function", {}, Provenance::measured};
-    if (!right)
-      result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
-    return right;
-  }
-  for (const auto& [position, contents] : *expected) {
-    const Argument& argument = problem.kernel().arguments[position];
-    const Comparison found =
-        compare(argument.type, actual[position], contents, problem.verification.absolute_tolerance,
-                problem.verification.relative_tolerance);
-    error = std::max(error, found.error);
-    if (!found.equal) {
-      result.message = fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ",
-                                   argument.name, found.message);
-    }
-  }
-  if (std::isfinite(error)) {
-    result.quantities["error"] = {
-        error, 0, 1, "largest relative error of the outputs", {}, Provenance::measured};
-  }
-  return result.message.empty();
-}
-
-bool Runner::State::verify(Measurement& result, bool reference_only) {
-  for (const std::size_t i : buffers.outputs()) buffers.read(i, actual[i]);
-  if (!verifier && !expected) {
-    if (problem.verification.kind != Verification::Kind::first_correct) return true;
-    expected = ExpectedOutputs(actual.begin(), actual.end());
-    if (!options.reference_file.empty()) save_outputs(*expected, options.reference_file);
-  }
-  if (reference_only) return true;
-  if (compare_outputs(result)) return true;
-  result.status = Status::wrong_result;
-  inputs_suspect = true;
-  return false;
-}
-
-void Runner::State::observe(LoadedKernel& kernel, const TimingResult& timing, Measurement& result) {
-  if (observation.empty()) return;
-  if (observation.wants_stream() && !timing.gave_up) {
-    const LaunchStream stream =
-        observation.stream(device, kernel, timing.estimate.value, options.stream_seconds_limit);
-    (void)stream;
-  }
-  if (!(timing.gave_up && observation.wants_stream())) observation.collect(result);
-}
-
-void Runner::State::run(const Configuration& configuration, const Binary& binary, const RunOptions& run,
-                        Measurement& result) {
-  const double started = host_seconds();
+LoadedRound Runner::State::load(const Configuration& configuration, std::span<const Binary> binaries) {
+  if (binaries.size() != problem.kernels.size())
+    throw Error(fmt::format("the problem has {} kernels, but {} binaries came", problem.kernels.size(),
+                            binaries.size()));
   const ConfigurationScope scope_of(problem.parameters, configuration, constants);
   const Scope scope = scope_of.scope();
-  const LaunchGeometry geometry = make_geometry(problem.kernel().launch, scope);
-  const std::unique_ptr<LoadedKernel> kernel = device.load(binary);
-  kernel->bind(geometry, buffers.arguments(scope));
-  const LoadedKernel::Resources resources = kernel->resources();
-  const auto note_resource = [&](const char* name, int value) {
-    if (value >= 0)
-      result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
-  };
-  note_resource("registers", resources.registers);
-  note_resource("shared_bytes", resources.shared_bytes);
-  note_resource("local_bytes", resources.local_bytes);
-
-  ObservedConfiguration observed;
-  observed.names = &names;
-  observed.values = &configuration;
-  observed.give_up_above = run.give_up_above;
-  observed.objective_quantity = run.objective_quantity;
-  if (!observation.empty() && !run.reference_only) observation.register_configuration(observed);
-
-  // The launch that is verified is the first of all: what comes after it may rely on a kernel that works.
-  buffers.restore(inputs_suspect);
-  inputs_suspect = false;
-  double expected_seconds = timer.once(*kernel);
-  if (wants_verification() || verifier) {
-    const bool right = verify(result, run.reference_only);
-    result.verify_seconds = host_seconds() - started;
-    if (!right) return;
+  LoadedRound round;
+  std::vector<LoadedKernel*> kernels;
+  std::vector<WorkloadStep> steps;
+  for (std::size_t k = 0; k < binaries.size(); ++k) {
+    const Kernel& kernel = problem.kernels[k];
+    const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
+    round.kernels.push_back(device.load(binaries[k]));
+    round.kernels.back()->bind(geometry, buffers.bind(kernel.arguments, scope));
+    kernels.push_back(round.kernels.back().get());
+    steps.push_back({.kernel = k});
   }
-  if (run.reference_only) return;
+  round.workload = std::make_unique<KernelWorkload>(device, std::move(kernels), std::move(steps));
+  return round;
+}
 
-  const bool restore = buffers.has_in_out();
-  if (restore) buffers.restore();
-  for (int i = 0; i < options.warm_up; ++i) expected_seconds = timer.once(*kernel);
+double Runner::State::warm_up(Workload& workload, double expected_seconds) {
+  if (buffers.has_in_out()) buffers.restore();
+  for (int i = 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
   // One launch of a very short kernel says little about how long many of them take.
-  if (expected_seconds < options.min_sample_seconds && options.warm_up > 0) {
-    expected_seconds = std::min(expected_seconds, timer.once(*kernel));
-  }
-  observed.expected_launch_seconds = expected_seconds;
-  RepetitionHooks hooks;
-  const bool watched = observation.wants_repetitions();
-  if (!observation.empty()) {
-    observation.register_configuration(observed);
-    hooks = observation.repetition_hooks();
-  }
-  const std::function<void()> between = [this] { buffers.restore(); };
-  const bool races_on_time = run.objective_quantity == "time";
-  TimingResult timing =
-      timer.measure(*kernel, expected_seconds, races_on_time ? run.give_up_above : 1e300,
-                    restore ? between : std::function<void()>(), watched ? &hooks : nullptr);
+  if (expected_seconds < options.min_sample_seconds && options.warm_up > 0)
+    expected_seconds = std::min(expected_seconds, timer.once(workload));
+  return expected_seconds;
+}
+
+TimingResult Runner::State::time(Workload& workload, double expected_seconds, const RunOptions& run) {
+  std::function<void()> between;
+  if (buffers.has_in_out()) between = [this] { buffers.restore(); };
+  const double give_up_above = run.objective_quantity == "time" ? run.give_up_above : 1e300;
+  if (!observation.wants(ObserverPhase::repetitions))
+    return timer.measure(workload, expected_seconds, give_up_above, between, nullptr);
+  const RepetitionHooks hooks = observation.repetition_hooks();
+  return timer.measure(workload, expected_seconds, give_up_above, between, &hooks);
+}
+
+/// False when there is no time to speak of.
+bool Runner::State::note_time(const TimingResult& timing, Measurement& result) const {
   Quantity time;
   time.value = timing.estimate.value;
   time.standard_error = timing.estimate.standard_error;
@@ -201,33 +154,110 @@ void Runner::State::run(const Configuration& configuration, const Binary& binary
         "the 95 % interval of the time is +-{:.2g} % after {} samples; {:.2g} % was asked",
         100 * timing.estimate.relative_half_width, timing.samples.size(), 100 * options.precision);
   }
-  if (!(timing.estimate.value > 0)) {
-    result.status = Status::runtime_error;
-    result.message = "the device reported a launch time of zero";
-    return;
+  if (timing.estimate.value > 0) return true;
+  result.status = Status::runtime_error;
+  result.message = "the device reported a launch time of zero";
+  return false;
+}
+
+/// What comes after the time measurement: single launches, the stream, phases of observers' own.
+void Runner::State::observe(Workload& workload, const TimingResult& timing, Measurement& result) {
+  if (observation.empty()) return;
+  if (!timing.gave_up) {
+    const double seconds = timing.estimate.value;
+    const auto prepare = [this](bool everything) {
+      if (everything || buffers.has_in_out()) buffers.restore(everything);
+      if (options.cold_cache) timer.flush();
+    };
+    if (observation.wants(ObserverPhase::launches)) {
+      // As many as there were samples, as far as they fit into the time that those may take.
+      const auto fitting = static_cast<std::size_t>(std::max(3.0, options.max_seconds / seconds));
+      observation.single_launches(device, workload, std::min(timing.samples.size(), fitting),
+                                  [&] { prepare(false); });
+    }
+    if (observation.wants(ObserverPhase::stream))
+      observation.stream(device, workload, seconds, options.stream_seconds_limit);
+    if (observation.wants(ObserverPhase::own))
+      observation.own_passes(device, workload, [&] { prepare(true); });
   }
+  observation.collect(result, timing.gave_up);
+}
+
+void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
+                        const RunOptions& run, Measurement& result) {
+  const double started = host_seconds();
+  const LoadedRound round = load(configuration, binaries);
+  note_resources(round.kernels, result);
+
+  ObservedConfiguration observed;
+  observed.names = &parameter_names;
+  observed.values = &configuration;
+  observed.give_up_above = run.give_up_above;
+  observed.objective_quantity = run.objective_quantity;
+  if (!observation.empty() && !run.reference_only) observation.register_configuration(observed);
+
+  // The round that is verified is the first of all: what comes after it may rely on kernels that work.
+  buffers.restore(inputs_suspect);
+  inputs_suspect = false;
+  const double first_seconds = timer.once(*round.workload);
+  if (outputs.wanted()) {
+    const bool right = outputs.verify(result, run.reference_only);
+    result.verify_seconds = host_seconds() - started;
+    inputs_suspect = !right;
+    if (!right) return;
+  }
+  if (run.reference_only) return;
+
+  observed.expected_launch_seconds = warm_up(*round.workload, first_seconds);
+  if (!observation.empty()) observation.register_configuration(observed);
+  TimingResult timing = time(*round.workload, observed.expected_launch_seconds, run);
+  if (!note_time(timing, result)) return;
+  observe(*round.workload, timing, result);
   result.times = std::move(timing.samples);
-  observe(*kernel, timing, result);
 }
 
 Runner::Runner(Device& device, const Problem& problem, MeasureOptions options)
     : state_(std::make_unique<State>(device, problem, std::move(options))) {}
 Runner::~Runner() = default;
 
-void Runner::add_observer(std::shared_ptr<Observer> observer) {
-  state_->observation.add(std::move(observer));
+void Runner::add_observer(std::shared_ptr<Observer> observer) { state_->add(std::move(observer)); }
+bool Runner::observes(const std::string& name) const {
+  const auto& names = state_->observer_names;
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
-void Runner::set_verifier(Verifier verifier) { state_->verifier = std::move(verifier); }
+void Runner::set_verifier(Verifier verifier) { state_->outputs.set_verifier(std::move(verifier)); }
 
-CompileJob Runner::compile_job(const Configuration& configuration) const {
-  return make_compile_job(state_->problem, state_->problem.kernel(), state_->device.info(), state_->constants,
-                          configuration);
+CompileJob Runner::compile_job(const Configuration& configuration, std::size_t kernel) const {
+  return make_compile_job(state_->problem, state_->problem.kernels.at(kernel), state_->device.info(),
+                          state_->constants, configuration);
 }
 
-bool Runner::has_reference() const { return state_->expected.has_value() || !state_->wants_verification(); }
+bool Runner::has_reference() const { return state_->outputs.has_reference(); }
 bool Runner::healthy() const { return state_->healthy; }
 
-Measurement Runner::run(const Configuration& configuration, const Binary& binary, const RunOptions& options) {
+namespace {
+
+Status status_of(DeviceFault fault) {
+  switch (fault) {
+    case DeviceFault::compile:
+      return Status::compile_error;
+    case DeviceFault::launch:
+    case DeviceFault::out_of_memory:
+      return Status::launch_error;
+    case DeviceFault::timeout:
+      return Status::timeout;
+    case DeviceFault::unsupported:
+      return Status::unsupported;
+    case DeviceFault::runtime:
+      return Status::runtime_error;
+  }
+  return Status::runtime_error;
+}
+
+}  // namespace
+
+Measurement Runner::run(const Configuration& configuration, std::span<const Binary> binaries,
+                        const RunOptions& options) {
   Measurement result;
   const auto fail = [&](Status status, const std::string& message) {
     result.status = status;
@@ -236,28 +266,10 @@ Measurement Runner::run(const Configuration& configuration, const Binary& binary
   };
   const double started = host_seconds();
   try {
-    state_->run(configuration, binary, options, result);
+    state_->run(configuration, binaries, options, result);
   } catch (const DeviceError& error) {
-    switch (error.fault()) {
-      case DeviceFault::compile:
-        fail(Status::compile_error, error.what());
-        break;
-      case DeviceFault::launch:
-        fail(Status::launch_error, error.what());
-        break;
-      case DeviceFault::out_of_memory:
-        fail(Status::launch_error, fmt::format("out of memory: {}", error.what()));
-        break;
-      case DeviceFault::timeout:
-        fail(Status::timeout, error.what());
-        break;
-      case DeviceFault::unsupported:
-        fail(Status::unsupported, error.what());
-        break;
-      case DeviceFault::runtime:
-        fail(Status::runtime_error, error.what());
-        break;
-    }
+    const bool memory = error.fault() == DeviceFault::out_of_memory;
+    fail(status_of(error.fault()), memory ? fmt::format("out of memory: {}", error.what()) : error.what());
     state_->inputs_suspect = true;
     // After a fault inside a kernel the context is lost on CUDA, and cannot be trusted elsewhere.
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout)

@@ -10,9 +10,9 @@ Marker& MarkerPool::operator[](std::size_t i) {
   return *markers_[i];
 }
 
-double Timer::once(LoadedKernel& kernel) {
+double Timer::once(Workload& workload) {
   device_.record(markers_[0]);
-  device_.launch(kernel);
+  workload.launch(1);
   device_.record(markers_[1]);
   device_.synchronise();
   return device_.seconds_between(markers_[0], markers_[1]);
@@ -28,12 +28,12 @@ void Timer::flush() {
   device_.fill(*flush_, ++flush_byte_);
 }
 
-void Timer::round(LoadedKernel& kernel, std::size_t samples, std::size_t launches, std::vector<double>& out) {
+void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
   if (options_.cold_cache) {
     for (std::size_t i = 0; i < samples; ++i) {
       flush();
       device_.record(markers_[2 * i]);
-      device_.launch(kernel);
+      workload.launch(1);
       device_.record(markers_[2 * i + 1]);
     }
     device_.synchronise();
@@ -44,7 +44,7 @@ void Timer::round(LoadedKernel& kernel, std::size_t samples, std::size_t launche
   }
   device_.record(markers_[0]);
   for (std::size_t i = 0; i < samples; ++i) {
-    device_.launch(kernel, launches);
+    workload.launch(launches);
     device_.record(markers_[i + 1]);
   }
   device_.synchronise();
@@ -53,7 +53,7 @@ void Timer::round(LoadedKernel& kernel, std::size_t samples, std::size_t launche
   }
 }
 
-void Timer::observed(LoadedKernel& kernel, std::size_t samples, std::size_t launches,
+void Timer::observed(Workload& workload, std::size_t samples, std::size_t launches,
                      const RepetitionHooks& hooks, std::vector<double>& out) {
   for (std::size_t i = 0; i < samples; ++i) {
     if (options_.cold_cache) {
@@ -62,7 +62,7 @@ void Timer::observed(LoadedKernel& kernel, std::size_t samples, std::size_t laun
     }
     hooks.before_start();
     device_.record(markers_[0]);
-    device_.launch(kernel, launches);
+    workload.launch(launches);
     device_.record(markers_[1]);
     hooks.after_start();
     device_.synchronise();
@@ -71,7 +71,7 @@ void Timer::observed(LoadedKernel& kernel, std::size_t samples, std::size_t laun
   }
 }
 
-TimingResult Timer::measure(LoadedKernel& kernel, double expected, double give_up_above,
+TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
                             const std::function<void()>& between, const RepetitionHooks* hooks) {
   TimingResult result;
   if (!options_.cold_cache && expected < options_.min_sample_seconds) {
@@ -90,9 +90,9 @@ TimingResult Timer::measure(LoadedKernel& kernel, double expected, double give_u
     const std::size_t before = result.samples.size();
     if (between) between();
     if (hooks) {
-      observed(kernel, next, result.launches_per_sample, *hooks, result.samples);
+      observed(workload, next, result.launches_per_sample, *hooks, result.samples);
     } else {
-      round(kernel, next, result.launches_per_sample, result.samples);
+      unobserved(workload, next, result.launches_per_sample, result.samples);
     }
     for (std::size_t i = before; i < result.samples.size(); ++i) {
       spent += result.samples[i] * static_cast<double>(result.launches_per_sample);
@@ -106,7 +106,7 @@ TimingResult Timer::measure(LoadedKernel& kernel, double expected, double give_u
       return result;
     }
     if (result.samples.size() >= most || spent >= options_.max_seconds) return result;
-    // Twice as many as there are, but never a round that goes far past the cap.
+    // Twice as many as there are, but never a batch that goes far past the cap.
     const double each = spent / static_cast<double>(result.samples.size());
     const double room = (options_.max_seconds - spent) / std::max(each, 1e-9);
     next = std::clamp<std::size_t>(static_cast<std::size_t>(room) + 1, 1,

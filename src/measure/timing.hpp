@@ -1,4 +1,4 @@
-// Timed launches of one loaded kernel.
+// Timed rounds of a workload.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/runner.hpp"
+#include "ergotune/measure/workload.hpp"
 #include "measure/estimate.hpp"
 
 namespace ergotune {
@@ -23,7 +24,7 @@ class MarkerPool {
 };
 
 struct TimingResult {
-  std::vector<double> samples;  ///< s per launch
+  std::vector<double> samples;  ///< s per round
   TimeEstimate estimate;
   std::size_t launches_per_sample = 1;
   bool converged = false;
@@ -42,19 +43,21 @@ class Timer {
   Timer(Device& device, const MeasureOptions& options)
       : device_(device), options_(options), markers_(device) {}
 
-  /// Device seconds of one launch, waiting for it.
-  double once(LoadedKernel& kernel);
+  /// Device seconds of one round, waiting for it.
+  double once(Workload& workload);
   /// Samples until the interval is narrow enough, the caps are reached, or it cannot win any more. `expected`
-  /// is what a launch takes as far as known. `between` is called (with the queue empty) before each round of
+  /// is what a round takes as far as known. `between` is called (with the queue empty) before each batch of
   /// samples.
-  TimingResult measure(LoadedKernel& kernel, double expected, double give_up_above,
+  TimingResult measure(Workload& workload, double expected, double give_up_above,
                        const std::function<void()>& between, const RepetitionHooks* hooks);
 
- private:
-  void round(LoadedKernel& kernel, std::size_t samples, std::size_t launches, std::vector<double>& out);
-  void observed(LoadedKernel& kernel, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
-                std::vector<double>& out);
+  /// Drives everything else out of the last-level cache, queued with the launches.
   void flush();
+
+ private:
+  void unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out);
+  void observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
+                std::vector<double>& out);
 
   Device& device_;
   const MeasureOptions& options_;

@@ -1,4 +1,4 @@
-// [metrics], objective, [tune], [plans].
+// [metrics], objective, observe and [observers], [tune], [plans].
 #include <fmt/format.h>
 
 #include "problem/toml_sections.hpp"
@@ -106,6 +106,30 @@ ObjectiveSpec read_objective(const Table& parent, const toml::node& node) {
     spec.direction = *word == "min" ? Direction::minimise : Direction::maximise;
   }
   return spec;
+}
+
+std::vector<ObserverSpec> read_observers(const Table& root) {
+  std::vector<ObserverSpec> specs;
+  const auto add = [&](ObserverSpec spec) {
+    for (const ObserverSpec& other : specs) {
+      if (other.name == spec.name)
+        throw UserError(fmt::format("observer \"{}\" is asked for twice; keep one of them", spec.name), spec.place);
+    }
+    specs.push_back(std::move(spec));
+  };
+  const SourcePlace place = root.key_place("observe");
+  for (const std::string& name : root.optional_texts("observe")) add({name, {}, place});
+  if (const auto table = root.optional_table("observers")) {
+    for (const Entry& entry : table->entries()) {
+      ObserverSpec spec{entry.key, {}, entry.place};
+      const Table options = table->table(entry);
+      for (const Entry& option : options.entries())
+        spec.options[option.key] = options.values_of(
+            *option.node, fmt::format("\"{}\" in {}", option.key, options.title()));
+      add(std::move(spec));
+    }
+  }
+  return specs;
 }
 
 TuneDefaults read_tune(const Table& table) {

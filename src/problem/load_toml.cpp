@@ -16,8 +16,8 @@ namespace {
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "metrics", "verification", "plans", "tune", "simulation",
-              "space_only"});
+              "restrictions", "kernel", "metrics", "verification", "observe", "observers",
+              "plans", "tune", "simulation", "space_only"});
   const auto folder = file.parent_path();
   Problem problem;
   problem.file = file;
@@ -49,6 +49,7 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   if (const auto table = root.optional_table("verification")) {
     problem.verification = read_verification(*table, folder, problem.kernel());
   }
+  problem.observers = read_observers(root);
   if (const auto table = root.optional_table("tune")) problem.defaults = read_tune(*table);
   if (const toml::node* node = root.find("objective")) {
     problem.objective = read_objective(root, *node);

@@ -14,7 +14,7 @@ SourcePlace place_at(const std::string& file, const toml::source_region& region)
 
 // Keys that are easily written below a [table], which TOML then takes for the table's own.
 const std::vector<std::string>& whole_file_keys() {
-  static const std::vector<std::string> keys{"restrictions", "objective", "description"};
+  static const std::vector<std::string> keys{"restrictions", "objective", "observe", "description"};
   return keys;
 }
 

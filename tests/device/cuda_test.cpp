@@ -29,6 +29,9 @@ class CudaTest : public testing::Test {
     ASSERT_NE(library, nullptr);
     count_ = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cuda_count"));
     retained_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_retained"));
+    hold_ = reinterpret_cast<void (*)(void*, bool)>(dlsym(library, "fake_cuda_hold"));
+    priority_ = reinterpret_cast<int (*)(void*)>(dlsym(library, "fake_cuda_priority"));
+    streams_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_streams"));
     reinterpret_cast<void (*)()>(dlsym(library, "fake_cuda_reset"))();
     device_ = open_device("cuda:0");
   }
@@ -36,6 +39,9 @@ class CudaTest : public testing::Test {
 
   long (*count_)(const char*) = nullptr;
   int (*retained_)() = nullptr;
+  void (*hold_)(void*, bool) = nullptr;
+  int (*priority_)(void*) = nullptr;
+  int (*streams_)() = nullptr;
   std::unique_ptr<Device> device_;
 };
 
@@ -198,6 +204,99 @@ TEST_F(CudaTest, ThePrimaryContextIsGivenBack) {
   EXPECT_EQ(retained_(), 1);
   device_.reset();
   EXPECT_EQ(retained_(), 0);
+}
+
+TEST_F(CudaTest, QueuesRunSideBySideAndWaitForMarkers) {
+  const auto x = upload(*device_, std::vector<int>{0}), y = upload(*device_, std::vector<int>{0});
+  const auto to_x = load("add_one"), to_y = load("add_one");
+  to_x->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  to_y->bind({}, {of(*y), scalar<std::int32_t>(1)});
+  const auto slow = device_->make_queue(), other = device_->make_queue();
+  const auto marker = device_->make_marker();
+  hold_(slow->native_handle(), true);
+  device_->launch(*to_x, 1, slow.get());
+  device_->record(*marker, slow.get());
+  device_->launch(*to_y, 1, other.get());
+  EXPECT_EQ(count_("kernel"), 1) << "the other queue does not wait by itself";
+  EXPECT_FALSE(device_->passed(*marker));
+  device_->wait(*other, *marker);
+  device_->launch(*to_y, 1, other.get());
+  EXPECT_EQ(count_("kernel"), 1) << "what comes after the wait must not run yet";
+  hold_(slow->native_handle(), false);
+  EXPECT_TRUE(device_->passed(*marker));
+  device_->synchronise();
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1);
+  EXPECT_EQ(download<int>(*device_, *y, 1)[0], 2);
+}
+
+TEST_F(CudaTest, CopiesAndFillsGoToTheQueueThatIsNamed) {
+  const auto x = upload(*device_, std::vector<int>{5}), y = upload(*device_, std::vector<int>{7});
+  const auto queue = device_->make_queue();
+  hold_(queue->native_handle(), true);
+  device_->copy(*y, *x, queue.get());
+  device_->fill(*x, 0xff, queue.get());
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 5);
+  EXPECT_EQ(download<int>(*device_, *y, 1)[0], 7);
+  hold_(queue->native_handle(), false);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], -1);
+  EXPECT_EQ(download<int>(*device_, *y, 1)[0], 5);
+}
+
+TEST_F(CudaTest, SynchroniseWaitsForEveryQueueThatLives) {
+  auto queue = device_->make_queue();
+  const auto kernel = load("fault_address");
+  kernel->bind({}, {});
+  device_->synchronise();
+  const long before = count_("cuStreamSynchronize");
+  device_->synchronise();
+  EXPECT_EQ(count_("cuStreamSynchronize"), before + 2);
+  queue.reset();
+  device_->synchronise();
+  EXPECT_EQ(count_("cuStreamSynchronize"), before + 3);
+  queue = device_->make_queue();
+  device_->launch(*kernel, 1, queue.get());
+  EXPECT_EQ(fault_of([&] { device_->synchronise(); }), DeviceFault::runtime);
+}
+
+TEST_F(CudaTest, PriorityIsAHintOfTheQueue) {
+  EXPECT_EQ(priority_(device_->make_queue({QueueOptions::Priority::high})->native_handle()), -5);
+  EXPECT_EQ(priority_(device_->make_queue()->native_handle()), 0);
+}
+
+TEST_F(CudaTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
+  std::vector<int> memory{3};
+  const auto theirs = device_->make_queue();
+  const int streams = streams_();
+  const long freed = count_("cuMemFree_v2");
+  {
+    const auto x = device_->wrap_buffer(memory.data(), sizeof(int));
+    const auto queue = device_->wrap_queue(theirs->native_handle());
+    EXPECT_EQ(queue->native_handle(), theirs->native_handle());
+    const auto kernel = load("add_one");
+    kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+    device_->launch(*kernel, 1000, queue.get());
+    device_->synchronise();
+  }
+  EXPECT_EQ(memory[0], 1003);
+  EXPECT_EQ(streams_(), streams);
+  EXPECT_EQ(count_("cuMemFree_v2"), freed);
+}
+
+TEST_F(CudaTest, AViewIsAPartOfItsBuffer) {
+  const auto whole = upload(*device_, std::vector<int>(2048, 1));
+  const auto kernel = load("add_one");
+  const auto view = device_->view(*whole, 4096, 8);
+  kernel->bind({}, {of(*view), scalar<std::int32_t>(2)});
+  device_->launch(*kernel);
+  auto expected = std::vector<int>(2048, 1);
+  expected[1024] = expected[1025] = 2;
+  EXPECT_EQ(download<int>(*device_, *whole, 2048), expected);
+  std::vector<int> two(2);
+  device_->read(*whole, std::as_writable_bytes(std::span(two)), 4096 + 4);
+  EXPECT_EQ(two, (std::vector<int>{2, 1}));
+  const int nine = 9;
+  device_->write(*whole, std::as_bytes(std::span(&nine, 1)), 4);
+  EXPECT_EQ(download<int>(*device_, *whole, 2)[1], 9);
 }
 
 TEST_F(CudaTest, ADriverWithoutDevicesIsANote) {

@@ -213,4 +213,39 @@ TEST_F(HostTest, LocalMemoryIsScratch) {
   EXPECT_EQ(download<int>(*device_, *x, 1)[0], 6);
 }
 
+TEST_F(HostTest, QueuesRunInOrderAndForeignMemoryIsUsedInPlace) {
+  const auto add = job(Language::c, "void add(int* x, int n) { for (int i = 0; i < n; ++i) ++x[i]; }", "add",
+                       {{Kind::buffer, ElementType::int32}, {Kind::scalar, ElementType::int32}});
+  std::vector<int> theirs{1, 2, 3};
+  const auto kernel = device_->load(open_compiler("host")->compile(add));
+  const auto queue = device_->make_queue({QueueOptions::Priority::high});
+  const auto marker = device_->make_marker(), last = device_->make_marker();
+  {
+    const auto wrapped = device_->wrap_buffer(theirs.data(), sizeof(int) * theirs.size());
+    EXPECT_EQ(wrapped->native_handle(), theirs.data());
+    kernel->bind({}, {of(*wrapped), scalar<std::int32_t>(2)});
+    device_->launch(*kernel, 2, queue.get());
+    device_->record(*marker, queue.get());
+    device_->wait(device_->main_queue(), *marker);
+    device_->launch(*kernel);
+    device_->record(*last);
+    device_->synchronise();
+  }
+  EXPECT_EQ(theirs, (std::vector<int>{4, 5, 3})) << "and it is not freed";
+  EXPECT_GE(device_->seconds_between(*marker, *last), 0);
+  EXPECT_NE(device_->wrap_queue(nullptr), nullptr);
+}
+
+TEST_F(HostTest, AViewIsAPartOfItsBuffer) {
+  const auto whole = upload(*device_, std::vector<int>(2048, 1));
+  const auto view = device_->view(*whole, 4096, 8);
+  device_->fill(*view, 0xff);
+  auto expected = std::vector<int>(2048, 1);
+  expected[1024] = expected[1025] = -1;
+  EXPECT_EQ(download<int>(*device_, *whole, 2048), expected);
+  std::vector<int> two(2);
+  device_->read(*whole, std::as_writable_bytes(std::span(two)), 4096 + 4);
+  EXPECT_EQ(two, (std::vector<int>{-1, 1}));
+}
+
 }  // namespace

@@ -182,4 +182,139 @@ TEST_F(OpenclTest, TheIdentityNamesTheDriver) {
   EXPECT_THAT(open_compiler(id_)->identity(), HasSubstr(device_->info().driver_version));
 }
 
+const char* kSpin = R"(
+kernel void spin(global float* x, int rounds) {
+  float v = x[get_global_id(0)];
+  for (int i = 0; i < rounds; ++i) v = v * 0.999f + 0.5f;
+  x[get_global_id(0)] = v;
+})";
+
+// The first kernel ends well only when the second one runs beside it.
+TEST_F(OpenclTest, QueuesRunSideBySide) {
+  if (device_->info().is_cpu && device_->info().properties.at("device.multiprocessors").as_integer() < 2)
+    GTEST_SKIP() << "one compute unit";
+  const auto meet = job(R"(
+kernel void await(global volatile int* flag, global int* met) {
+  for (long i = 0; i < 4000000000L && !*met; ++i) *met = atomic_add(flag, 0);
+}
+kernel void raise(global volatile int* flag) { atomic_xchg(flag, 1); })",
+                        "await");
+  auto second = meet;
+  second.function = "raise";
+  const auto compiler = device_->make_compiler();
+  const auto await = device_->load(compiler->compile(meet)), raise = device_->load(compiler->compile(second));
+  const auto flag = upload(*device_, std::vector<int>{0}), met = upload(*device_, std::vector<int>{0});
+  await->bind({}, {of(*flag), of(*met)});
+  raise->bind({}, {of(*flag)});
+  const auto queue = device_->make_queue({QueueOptions::Priority::high});
+  device_->launch(*await);
+  device_->launch(*raise, 1, queue.get());
+  device_->synchronise();
+  EXPECT_EQ(download<int>(*device_, *met, 1)[0], 1);
+}
+
+// A slow kernel on one queue, and on another one that reads what it wrote.
+TEST_F(OpenclTest, AQueueWaitsForAMarkerOfAnother) {
+  auto twice = job("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }", "twice");
+  const auto compiler = device_->make_compiler();
+  const auto spin = device_->load(compiler->compile(job(kSpin, "spin")));
+  const auto both = device_->load(compiler->compile(twice));
+  const auto x = upload(*device_, std::vector<float>(64, 0.f));
+  const auto queue = device_->make_queue();
+  spin->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x), scalar(500000)});
+  both->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x)});
+  const auto marker = device_->make_marker(), start = device_->make_marker(), stop = device_->make_marker();
+  device_->wait(*queue, *marker);  // never recorded: nothing to wait for
+  for (int i = 0; i < 3; ++i) {
+    device_->fill(*x, 0);
+    device_->record(*start);
+    device_->launch(*spin);
+    device_->record(*marker);
+    device_->wait(*queue, *marker);
+    device_->launch(*both, 1, queue.get());
+    device_->record(*marker, queue.get());
+    device_->wait(device_->main_queue(), *marker);
+    device_->record(*stop);
+    const auto found = download<float>(*device_, *x, 1)[0];  // by the main queue, which waits as well
+    EXPECT_NEAR(found, 1000.f, 1.f);  // v = 0.999 v + 0.5 ends at 500
+    EXPECT_TRUE(device_->passed(*stop));
+    EXPECT_GT(device_->seconds_between(*start, *stop), 0);
+  }
+}
+
+// Time between two markers of the main queue counts what ran for it on another, also when the main queue itself runs
+// nothing.
+TEST_F(OpenclTest, WorkOnOtherQueuesCountsBetweenMarkersOfTheMainOne) {
+  const auto spin = device_->load(device_->make_compiler()->compile(job(kSpin, "spin")));
+  const auto x = upload(*device_, std::vector<float>(64, 1.f));
+  spin->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x), scalar(500000)});
+  const auto start = device_->make_marker(), stop = device_->make_marker(), fork = device_->make_marker(),
+             join = device_->make_marker(), again = device_->make_marker();
+  const auto queue = device_->make_queue();
+  const auto round = [&](Queue* on) {
+    device_->record(*fork);
+    device_->wait(*queue, *fork);
+    device_->launch(*spin, 1, on);
+    device_->record(*join, queue.get());
+    device_->wait(device_->main_queue(), *join);
+  };
+  const auto seconds = [&](Queue* on) {
+    device_->record(*start);
+    for (int i = 0; i < 3; ++i) round(on);
+    device_->record(*stop);
+    round(on);
+    device_->record(*again);
+    device_->synchronise();
+    EXPECT_GT(device_->seconds_between(*stop, *again), 0);
+    EXPECT_GT(device_->seconds_between(*start, *again), device_->seconds_between(*start, *stop));
+    return device_->seconds_between(*start, *stop);
+  };
+  seconds(nullptr);
+  double here = 1, beside = 0;
+  for (int attempt = 0; attempt < 8 && !(beside > 0.6 * here && beside < 2 * here); ++attempt)
+    here = seconds(nullptr), beside = seconds(queue.get());  // again where others disturbed one of the two
+  EXPECT_GT(here, 1e-4);
+  EXPECT_GT(beside, 0.6 * here) << "three launches, not one and not none";
+  EXPECT_LT(beside, 2 * here);
+}
+
+TEST_F(OpenclTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
+  const auto theirs = upload(*device_, std::vector<float>(16, 3.f));
+  const auto their_queue = device_->make_queue();
+  const auto spin = device_->load(device_->make_compiler()->compile(job(kSpin, "spin")));
+  {
+    const auto x = device_->wrap_buffer(theirs->native_handle(), theirs->bytes());
+    const auto queue = device_->wrap_queue(their_queue->native_handle());
+    spin->bind({{1, 1, 1}, {16, 1, 1}, 0}, {of(*x), scalar(1)});
+    device_->launch(*spin, 1, queue.get());
+    device_->synchronise();
+  }
+  EXPECT_FLOAT_EQ(download<float>(*device_, *theirs, 16)[15], 3 * 0.999f + 0.5f);
+  device_->fill(*theirs, 0, their_queue.get());
+  device_->synchronise();
+  EXPECT_EQ(download<float>(*device_, *theirs, 16)[0], 0.f);
+  EXPECT_THROW(device_->wrap_buffer(theirs->native_handle(), 65), UserError) << "it has 64 bytes";
+  const auto elsewhere = open_device(id_);
+  const auto foreign = elsewhere->allocate(64);
+  EXPECT_THROW(device_->wrap_buffer(foreign->native_handle(), 64), UserError);
+  EXPECT_THROW(device_->wrap_queue(elsewhere->main_queue().native_handle()), UserError);
+}
+
+TEST_F(OpenclTest, AViewIsABufferOfItsOwnForAKernel) {
+  const auto kernel = device_->load(
+      device_->make_compiler()->compile(job("kernel void f(global int* x) { x[get_global_id(0)] = 7; }", "f")));
+  const auto whole = upload(*device_, std::vector<int>(2048, 1));
+  const auto view = device_->view(*whole, 4096, 12);
+  kernel->bind({{1, 1, 1}, {3, 1, 1}, 0}, {of(*view)});
+  device_->launch(*kernel);
+  device_->synchronise();
+  auto expected = std::vector<int>(2048, 1);
+  expected[1024] = expected[1025] = expected[1026] = 7;
+  EXPECT_EQ(download<int>(*device_, *whole, 2048), expected);
+  EXPECT_EQ(download<int>(*device_, *view, 3), (std::vector<int>{7, 7, 7}));
+  std::vector<int> two(2);
+  device_->read(*whole, std::as_writable_bytes(std::span(two)), 4096 + 8);
+  EXPECT_EQ(two, (std::vector<int>{7, 1}));
+}
+
 }  // namespace

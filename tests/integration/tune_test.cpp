@@ -77,6 +77,42 @@ TEST(Tune, TheDocumentIsWhatTheContractSays) {
   EXPECT_EQ(document["store"], "s.db");
 }
 
+std::string watched_problem(const std::string& observer) {
+  return "observe = \"" + observer + R"("
+[parameters]
+twice = [1, 2]
+[kernel]
+function = "f"
+source.c.text = "void f(float* y) { for (int i = 0; i < 64 * twice; ++i) y[i % 64] = i % 64; }"
+arguments = [{ name = "y", type = "float32", count = 64, access = "write" }]
+launch = { global = [64], block = [64] }
+[observers]
+host_time = { passes = 4 }
+)";
+}
+
+TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
+  TemporaryFolder folder;
+  folder.write("watched.toml", watched_problem("launches"));
+  const ProcessResult result =
+      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                        "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto quantities = json_of(result)["best"]["quantities"];
+  EXPECT_GT(quantities["host_time"]["value"].get<double>(), 0);
+  EXPECT_EQ(quantities["host_time"]["n"], 4);
+  EXPECT_EQ(quantities["host_time"]["method"], "own phase");
+  EXPECT_GT(quantities["launches"]["value"].get<double>(), 2);
+}
+
+TEST(Tune, AnUnknownObserverIsTheUsersMistake) {
+  TemporaryFolder folder;
+  folder.write("watched.toml", watched_problem("lauches"));
+  const ProcessResult result = ergotune(folder, {"tune", "watched.toml", "--device", "host", "--store", "s.db"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("watched.toml:1:1: unknown observer \"lauches\" (did you mean \"launches\"?)"));
+}
+
 TEST(Tune, AChangedKernelDoesNotReuseResults) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));

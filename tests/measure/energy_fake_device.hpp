@@ -32,10 +32,10 @@ class BoardDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Compiler> make_compiler() override { return nullptr; }
   std::unique_ptr<Buffer> allocate(std::size_t) override { return nullptr; }
-  void write(Buffer&, std::span<const std::byte>) override {}
-  void read(const Buffer&, std::span<std::byte>) override {}
-  void copy(Buffer&, const Buffer&) override {}
-  void fill(Buffer&, unsigned char) override {}
+  void write(Buffer&, std::span<const std::byte>, std::size_t) override {}
+  void read(const Buffer&, std::span<std::byte>, std::size_t) override {}
+  void copy(Buffer&, const Buffer&, Queue*) override {}
+  void fill(Buffer&, unsigned char, Queue*) override {}
   std::unique_ptr<LoadedKernel> load(const Binary&) override { return nullptr; }
 
   /// A kernel of so many seconds at the top clock, split in a clock-bound and a fixed part.
@@ -48,13 +48,13 @@ class BoardDevice : public Device {
     item.high_fraction = 1;
     return BoardKernel(item);
   }
-  void launch(LoadedKernel& kernel, std::size_t count) override {
+  void launch(LoadedKernel& kernel, std::size_t count, Queue*) override {
     fake_nvml::WorkItem item = static_cast<BoardKernel&>(kernel).item;
     item.count = count;
     enqueue(item);
   }
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<BoardMarker>(); }
-  void record(Marker& marker) override {
+  void record(Marker& marker, Queue* = nullptr) override {
     auto& m = static_cast<BoardMarker&>(marker);
     m.id = enqueue(fake_nvml::WorkItem{});
     m.time = -1;

@@ -6,6 +6,7 @@
 #include "energy_fake_device.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/energy.hpp"
+#include "ergotune/measure/workload.hpp"
 #include "measure/observation.hpp"
 
 namespace ergotune {
@@ -52,7 +53,8 @@ class EnergyOnFakeBoard : public testing::Test {
         fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.board()));
     meter->register_configuration(observed);
     Outcome out;
-    out.stream = observation.stream(device, kernel, observed.expected_launch_seconds, 3.0);
+    KernelWorkload workload(device, kernel);
+    out.stream = observation.stream(device, workload, observed.expected_launch_seconds, 3.0);
     out.result = meter->result();
     const LaunchAxis axis(out.stream);
     const TimeSpan span = out.result.measured;

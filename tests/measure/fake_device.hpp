@@ -14,10 +14,17 @@
 
 namespace ergotune::test {
 
+/// Memory of its own, or a part of another's.
 struct FakeBuffer : Buffer {
-  std::vector<std::byte> contents;
+  std::vector<std::byte> storage;
+  std::span<std::byte> contents;
   std::size_t bytes() const override { return contents.size(); }
-  float* floats() { return reinterpret_cast<float*>(contents.data()); }
+  float* floats() const { return reinterpret_cast<float*>(contents.data()); }
+};
+
+struct FakeQueue : Queue {
+  explicit FakeQueue(std::string given) : name(std::move(given)) {}
+  std::string name;
 };
 
 struct FakeLaunch {
@@ -36,6 +43,8 @@ class FakeDevice : public Device {
   std::size_t memory = 1u << 30;
   std::size_t launches = 0, copies = 0, fills = 0;
   double now = 0;
+  /// What was queued where, once there is more than the main queue: "q1: add", "q1 waits for main".
+  std::vector<std::string> log;
   /// Thrown by the next synchronise().
   std::unique_ptr<DeviceError> fault;
 
@@ -56,28 +65,38 @@ class FakeDevice : public Device {
     if (bytes > memory) throw DeviceError(DeviceFault::out_of_memory, "no memory left");
     memory -= bytes;
     auto buffer = std::make_unique<FakeBuffer>();
-    buffer->contents.resize(bytes);
+    buffer->storage.resize(bytes);
+    buffer->contents = buffer->storage;
     return buffer;
   }
-  void write(Buffer& buffer, std::span<const std::byte> data) override {
-    std::copy(data.begin(), data.end(), static_cast<FakeBuffer&>(buffer).contents.begin());
+  std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
+    auto buffer = std::make_unique<FakeBuffer>();
+    buffer->contents = contents_of(whole).subspan(offset, bytes);
+    return buffer;
   }
-  void read(const Buffer& buffer, std::span<std::byte> data) override {
-    const auto& contents = static_cast<const FakeBuffer&>(buffer).contents;
-    std::copy(contents.begin(), contents.end(), data.begin());
+  void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) override {
+    std::copy(data.begin(), data.end(), contents_of(buffer).subspan(offset, data.size()).begin());
   }
-  void copy(Buffer& to, const Buffer& from) override {
+  void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset = 0) override {
+    const auto from = contents_of(buffer).subspan(offset, data.size());
+    std::copy(from.begin(), from.end(), data.begin());
+  }
+  void copy(Buffer& to, const Buffer& from, Queue* = nullptr) override {
     ++copies;
-    static_cast<FakeBuffer&>(to).contents = static_cast<const FakeBuffer&>(from).contents;
+    std::copy(contents_of(from).begin(), contents_of(from).end(), contents_of(to).begin());
   }
-  void fill(Buffer& buffer, unsigned char byte) override {
+  void fill(Buffer& buffer, unsigned char byte, Queue* = nullptr) override {
     ++fills;
-    auto& contents = static_cast<FakeBuffer&>(buffer).contents;
+    const auto contents = contents_of(buffer);
     std::fill(contents.begin(), contents.end(), std::byte{byte});
     now += 1e-3;
   }
+  static std::span<std::byte> contents_of(const Buffer& buffer) {
+    return static_cast<const FakeBuffer&>(buffer).contents;
+  }
 
   struct Loaded : LoadedKernel {
+    std::string name;
     FakeKernel kernel;
     FakeLaunch launch;
     Resources resources() const override { return {24, 512, 0, 1024}; }
@@ -95,22 +114,38 @@ class FakeDevice : public Device {
     auto loaded = std::make_unique<Loaded>();
     const auto kernel = kernels.find(binary.entry);
     if (kernel == kernels.end()) throw DeviceError(DeviceFault::launch, "no such function: " + binary.entry);
+    loaded->name = binary.entry;
     loaded->kernel = kernel->second;
     return loaded;
   }
-  void launch(LoadedKernel& kernel, std::size_t count) override {
+  void launch(LoadedKernel& kernel, std::size_t count = 1, Queue* queue = nullptr) override {
     auto& loaded = static_cast<Loaded&>(kernel);
     for (std::size_t i = 0; i < count; ++i) {
       ++launches;
+      if (queues > 0) log.push_back(name_of(queue) + ": " + loaded.name);
       now += loaded.kernel(loaded.launch);
     }
   }
 
+  std::size_t queues = 0;  ///< beside the main one, made so far
+  Queue& main_queue() override { return main_; }
+  std::unique_ptr<Queue> make_queue(const QueueOptions& = {}) override {
+    return std::make_unique<FakeQueue>("q" + std::to_string(++queues));
+  }
+  void wait(Queue& queue, const Marker& marker) override {
+    log.push_back(name_of(&queue) + " waits for " + static_cast<const FakeMarker&>(marker).queue);
+  }
+  std::string name_of(Queue* queue) { return (queue ? static_cast<FakeQueue&>(*queue) : main_).name; }
+
   struct FakeMarker : Marker {
     double time = -1;
+    std::string queue;
   };
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<FakeMarker>(); }
-  void record(Marker& marker) override { static_cast<FakeMarker&>(marker).time = now; }
+  void record(Marker& marker, Queue* queue = nullptr) override {
+    static_cast<FakeMarker&>(marker).time = now;
+    static_cast<FakeMarker&>(marker).queue = name_of(queue);
+  }
   bool passed(const Marker&) override { return true; }
   double seconds_between(const Marker& start, const Marker& stop) override {
     return static_cast<const FakeMarker&>(stop).time - static_cast<const FakeMarker&>(start).time;
@@ -122,6 +157,9 @@ class FakeDevice : public Device {
       throw thrown;
     }
   }
+
+ private:
+  FakeQueue main_{"main"};
 };
 
 }  // namespace ergotune::test

@@ -4,7 +4,7 @@
 
 #include "ergotune/problem/load.hpp"
 #include "measure/fake_device.hpp"
-#include "measure/kernel_buffers.hpp"
+#include "measure/problem_buffers.hpp"
 
 namespace ergotune {
 namespace {
@@ -33,11 +33,11 @@ source.c.text = "void fill_reference(float *y) { for (int i = 0; i < N; ++i) y[i
                                         "problem.toml");
   test::FakeDevice device;
   const Constants constants = problem.constants_for(device.info().name, device.info().properties);
-  const KernelBuffers buffers(device, problem.kernel().arguments, constants);
+  const ProblemBuffers buffers(device, argument_lists(problem), constants);
   const auto outputs = expected_outputs(problem, device, buffers);
   ASSERT_TRUE(outputs);
-  ASSERT_EQ(outputs->at(0).size(), 8 * sizeof(float));
-  EXPECT_EQ(reinterpret_cast<const float*>(outputs->at(0).data())[7], 8.0f);
+  ASSERT_EQ(outputs->at("y").size(), 8 * sizeof(float));
+  EXPECT_EQ(reinterpret_cast<const float*>(outputs->at("y").data())[7], 8.0f);
 }
 
 }  // namespace

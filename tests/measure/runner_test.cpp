@@ -4,80 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
-#include "measure/fake_device.hpp"
+#include "measure/guarded_buffer.hpp"
+#include "measure/runner_fixture.hpp"
 
 namespace ergotune {
 namespace {
 
-using test::FakeDevice;
-using test::FakeLaunch;
+using namespace test;
 using ::testing::HasSubstr;
-
-constexpr std::size_t kCount = 256;
-
-Argument buffer(const char* name, Access access) {
-  Argument argument;
-  argument.name = name;
-  argument.count = Expression::parse("n");
-  argument.access = access;
-  return argument;
-}
-
-/// b = 2 a, one parameter.
-Problem doubling() {
-  Problem problem;
-  problem.name = "doubling";
-  problem.constants["n"] = static_cast<int>(kCount);
-  Parameter parameter;
-  parameter.name = "block_size_x";
-  parameter.values = {32, 64, 128};
-  problem.parameters.push_back(parameter);
-  KernelSource source;
-  source.text = "kernel";
-  problem.kernel().sources.push_back(source);
-  problem.kernel().function = Template::parse("double_{{block_size_x}}");
-  Argument n;
-  n.name = "n";
-  n.kind = Argument::Kind::scalar;
-  n.type = ElementType::int32;
-  n.value = Expression::parse("n");
-  problem.kernel().arguments = {n, buffer("a", Access::read), buffer("b", Access::write)};
-  problem.kernel().launch.block = {Expression::parse("block_size_x")};
-  problem.kernel().launch.global = {Expression::parse("n")};
-  return problem;
-}
-
-test::FakeKernel right(double seconds) {
-  return [seconds](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i];
-    return seconds;
-  };
-}
-
-class RunnerTest : public ::testing::Test {
- protected:
-  RunnerTest() : problem(doubling()) {
-    device.kernels["double_32"] = right(1e-3);
-    device.kernels["double_64"] = right(2e-3);
-  }
-  Measurement measure(Runner& runner, int block, const RunOptions& options = {}) {
-    const Configuration configuration{Value(block)};
-    const Binary binary = device.make_compiler()->compile(runner.compile_job(configuration));
-    return runner.run(configuration, binary, options);
-  }
-  Measurement measure(int block) {
-    Runner runner(device, problem, options);
-    return measure(runner, block);
-  }
-  FakeDevice device;
-  Problem problem;
-  MeasureOptions options;
-};
 
 TEST_F(RunnerTest, TimeHasValueErrorCountAndMethod) {
   Random random(5);
@@ -281,7 +218,7 @@ TEST_F(RunnerTest, BuffersThatDoNotFitAreTheUsersMistake) {
 }
 
 TEST_F(RunnerTest, WithoutRoomForCopiesBuffersAreRestoredFromTheHost) {
-  device.memory = 2 * 4 * kCount;
+  device.memory = 2 * (4 * kCount + GuardedBuffer::kBefore + GuardedBuffer::kBehind);
   Runner runner(device, problem, options);
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(device.copies, 0u);
@@ -336,90 +273,6 @@ TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
   std::filesystem::resize_file(options.reference_file, 100);
   EXPECT_FALSE(Runner(device, problem, options).has_reference());
   std::filesystem::remove(options.reference_file);
-}
-
-struct RecordingObserver : Observer {
-  std::vector<std::string> calls;
-  std::atomic<int> during_calls{0};
-  std::thread::id during_thread;
-  std::string throw_in;
-  std::string name() const override { return "recorder"; }
-  void note(const std::string& call) {
-    if (calls.empty() || calls.back() != call) calls.push_back(call);
-    if (call == throw_in) throw std::runtime_error("broken in " + call);
-  }
-  void register_configuration(const ObservedConfiguration&) override { note("register"); }
-  void before_start() override { note("before"); }
-  void after_start() override {
-    note("after_start");
-    // during comes from its own thread: give it a chance to be called before the launches end
-    for (int i = 0; i < 1000 && during_calls == 0 && calls.size() > 3; ++i) std::this_thread::yield();
-  }
-  void during() override {
-    during_thread = std::this_thread::get_id();
-    ++during_calls;
-  }
-  void after_finish() override { note("after_finish"); }
-  std::map<std::string, Quantity> results() override {
-    return {{"watched", {42, 0, 1, "by hand", "", Provenance::measured}}};
-  }
-};
-
-TEST_F(RunnerTest, ObserversSeeEveryRepetitionInOrder) {
-  auto observer = std::make_shared<RecordingObserver>();
-  Runner runner(device, problem, options);
-  runner.add_observer(observer);
-  const Measurement m = measure(runner, 32);
-  ASSERT_EQ(m.status, Status::ok) << m.message;
-  ASSERT_EQ(observer->calls.size(), 1u + 3u * static_cast<std::size_t>(m.quantities.at("time").n));
-  EXPECT_EQ(observer->calls[0], "register");
-  for (std::size_t i = 1; i + 2 < observer->calls.size(); i += 3) {
-    EXPECT_EQ(observer->calls[i], "before");
-    EXPECT_EQ(observer->calls[i + 1], "after_start");
-    EXPECT_EQ(observer->calls[i + 2], "after_finish");
-  }
-  EXPECT_EQ(m.value("watched"), 42);
-  if (observer->during_calls > 0) {
-    EXPECT_NE(observer->during_thread, std::this_thread::get_id());
-  }
-}
-
-TEST_F(RunnerTest, AnObserverThatThrowsIsTheConfigurationsRuntimeError) {
-  for (const char* hook : {"register", "before", "after_start", "after_finish"}) {
-    auto observer = std::make_shared<RecordingObserver>();
-    observer->throw_in = hook;
-    Runner runner(device, problem, options);
-    runner.add_observer(observer);
-    const Measurement m = measure(runner, 32);
-    EXPECT_EQ(m.status, Status::runtime_error);
-    EXPECT_EQ(m.message, std::string("observer recorder: broken in ") + hook);
-  }
-}
-
-struct StreamObserver : Observer {
-  LaunchStream stream;
-  int asked = 0;
-  std::string name() const override { return "stream"; }
-  bool wants_stream() const override { return true; }
-  bool wants_more(const LaunchStream&) override { return ++asked < 20; }
-  void finished(const LaunchStream& s) override { stream = s; }
-  std::map<std::string, Quantity> results() override { return {}; }
-};
-
-TEST_F(RunnerTest, StreamsCountEveryLaunchOnBothClocks) {
-  auto observer = std::make_shared<StreamObserver>();
-  Runner runner(device, problem, options);
-  runner.add_observer(observer);
-  const Measurement m = measure(runner, 32);
-  ASSERT_EQ(m.status, Status::ok) << m.message;
-  const auto& marks = observer->stream.marks;
-  ASSERT_GE(marks.size(), 20u);
-  EXPECT_EQ(marks.front().launches, 0u);
-  for (std::size_t i = 1; i < marks.size(); ++i) {
-    EXPECT_EQ(marks[i].launches - marks[i - 1].launches, 10u);  // 10 ms of 1 ms launches
-    EXPECT_NEAR(marks[i].device_seconds - marks[i - 1].device_seconds, 0.01, 1e-9);
-    EXPECT_GE(marks[i].host_time, marks[i - 1].host_time);
-  }
 }
 
 }  // namespace

@@ -238,6 +238,29 @@ TEST(LoadProblem, TheDocumentedExampleIsAProblem) {
   EXPECT_EQ(problem.verification.kind, Verification::Kind::host_function);
 }
 
+TEST(LoadProblem, ReadsObserversWithTheirOptions) {
+  const Problem problem = parse_problem(R"(
+observe = ["host_time", "launches"]
+space_only = true
+[parameters]
+x = [1]
+[observers]
+counters = { metrics = ["a", "b"], passes = 3 }
+power = {}
+)",
+                                        "p.toml");
+  ASSERT_EQ(problem.observers.size(), 4u);
+  EXPECT_EQ(problem.observers[0].name, "host_time");
+  EXPECT_EQ(problem.observers[1].name, "launches");
+  EXPECT_EQ(problem.observers[1].place.line, 2);
+  const ObserverSpec& counters = problem.observers[2];
+  EXPECT_EQ(counters.name, "counters");
+  EXPECT_EQ(counters.place.to_string(), "p.toml:7:1");
+  EXPECT_EQ(counters.options.at("metrics"), (std::vector<Value>{"a", "b"}));
+  EXPECT_EQ(counters.options.at("passes"), std::vector<Value>{3});
+  EXPECT_TRUE(problem.observers[3].options.empty());
+}
+
 TEST(LoadProblem, ANewFileIsSaidToBeMissing) {
   try {
     load_problem("no/such/file.toml");

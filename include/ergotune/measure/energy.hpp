@@ -167,7 +167,7 @@ class EnergyMeter : public Observer {
   void register_configuration(const ObservedConfiguration& configuration) override;
   void before_start() override;
   void during() override;
-  bool wants_stream() const override { return true; }
+  ObserverPhase phase() const override { return ObserverPhase::stream; }
   bool wants_more(const LaunchStream& so_far) override;
   double wanted_mark_period() const override { return 0.005; }
   double wanted_pause() override;

@@ -39,22 +39,37 @@ struct LaunchStream {
   double queued_at = 0;
 };
 
-/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called
-/// again and again from a thread of its own between after_start and after_finish, whatever the device. An
-/// exception from a hook becomes the configuration's status (runtime_error), with the observer's name.
+/// What an observer is shown of a configuration. In this order: the time measurement, its launches again one by one,
+/// a stream of them, and at last what an observer wants for itself. A launch is a round of the workload
+/// (measure/workload.hpp).
+enum class ObserverPhase {
+  /// The samples of the time measurement, each of one or more launches.
+  repetitions,
+  /// Launches after the time measurement: exactly one between before_start and after_finish. They change no time.
+  launches,
+  /// Back-to-back launches for as long as it wants more (energy).
+  stream,
+  /// passes() launches, each by itself with all inputs restored before it (counters, traces). They change no time and
+  /// no energy: a result named like a quantity that was measured before is left out, with a warning.
+  own
+};
+std::string to_string(ObserverPhase phase);
+
+/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called again and
+/// again from a thread of its own between after_start and after_finish, whatever the device. An exception from a hook
+/// becomes the configuration's status (runtime_error), with the observer's name.
 ///
-/// Two kinds of observers: one that says false to wants_stream() sees the repetitions of the time
-/// measurement, one by one. One that says true (energy) gets, after them, a stream of the same launches, for
-/// as long as it wants more; before_start and after_start are called once around its beginning, after_finish
-/// once at its end.
+/// before_start, after_start and after_finish are called around each sample, each single launch, or once around a
+/// stream, as phase() says; an observer with a phase of its own gets begin_pass and end_pass instead.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual std::string name() const = 0;
+  virtual ObserverPhase phase() const { return ObserverPhase::repetitions; }
   /// Once per configuration, before anything else. Also called again with expected_launch_seconds once that
   /// is known.
   virtual void register_configuration(const ObservedConfiguration&) {}
-  /// Before the launches of a repetition (or of the stream) are queued.
+  /// Before the launches of a sample (or of the stream) are queued.
   virtual void before_start() {}
   /// After they were queued (the stream: after its queue was filled).
   virtual void after_start() {}
@@ -62,8 +77,8 @@ class Observer {
   virtual void during() {}
   /// After the last of them has finished.
   virtual void after_finish() {}
-  /// What was observed over the configuration's repetitions. A quantity named like one of ours (time)
-  /// replaces it: energy and its time then come from the same launches.
+  /// What was observed over the configuration. A quantity named like one of ours (time) replaces it, unless it comes
+  /// from a phase of its own: energy and its time then come from the same launches.
   virtual std::map<std::string, Quantity> results() = 0;
   /// Things to know that are no failure: "power cap".
   virtual std::vector<std::string> warnings() { return {}; }
@@ -73,7 +88,8 @@ class Observer {
     return Status::ok;
   }
 
-  virtual bool wants_stream() const { return false; }
+  // Only for observers of a stream.
+
   /// Asked on the measuring thread each time a mark of the stream is passed: true to go on. The stream also
   /// ends at MeasureOptions::stream_seconds_limit.
   virtual bool wants_more(const LaunchStream& so_far) {
@@ -88,6 +104,15 @@ class Observer {
   virtual double wanted_pause() { return 0; }
   /// The whole stream, once, after after_finish.
   virtual void finished(const LaunchStream&) {}
+
+  // Only for observers with a phase of their own.
+
+  /// Launches that it needs: as many as its counters fit into.
+  virtual int passes() { return 1; }
+  /// Inputs are restored and the device is idle.
+  virtual void begin_pass(int) {}
+  /// The launch has ended.
+  virtual void end_pass(int) {}
 };
 
 }  // namespace ergotune

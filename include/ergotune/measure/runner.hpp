@@ -65,21 +65,29 @@ using Verifier =
 
 class Runner {
  public:
-  /// Allocates and fills the problem's buffers and works out the reference. Throws UserError (a bad
-  /// expression, too little memory for the problem's buffers, a reference that does not run).
+  /// Allocates and fills the problem's buffers, works out the reference and makes the observers that the problem asks
+  /// for. Throws UserError (a bad expression, too little memory for the problem's buffers, a reference that does not
+  /// run, an unknown observer).
   Runner(Device& device, const Problem& problem, MeasureOptions options);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Called in the given order.
+  /// Called in the given order, after those that the problem asks for.
   void add_observer(std::shared_ptr<Observer> observer);
+  /// True when an observer of this name takes part.
+  bool observes(const std::string& name) const;
   void set_verifier(Verifier verifier);
 
-  /// What is to be compiled for a configuration.
-  CompileJob compile_job(const Configuration& configuration) const;
-  /// Runs it: launch, verify, warm up, time, observe. Never throws for what the configuration does wrong.
-  Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {});
+  /// What is to be compiled for a configuration, for each of the problem's kernels.
+  CompileJob compile_job(const Configuration& configuration, std::size_t kernel = 0) const;
+  /// Runs it: one round (every kernel of the problem once, in their order), verify, warm up, time, observe. Takes one
+  /// binary per kernel. Never throws for what the configuration does wrong.
+  Measurement run(const Configuration& configuration, std::span<const Binary> binaries,
+                  const RunOptions& options = {});
+  Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {}) {
+    return run(configuration, std::span(&binary, 1), options);
+  }
   /// True once there are expected outputs to compare with (or none are wanted).
   bool has_reference() const;
   /// False after a fault that leaves the device context unusable: start a new process.

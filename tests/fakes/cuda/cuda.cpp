@@ -1,5 +1,6 @@
 // A libcuda.so.1 without a GPU, for the logic around the driver: device memory is host memory, a stream runs
-// at once, and a kernel is one of a few known by name. It counts calls, keeps the rules that are easily
+// at once (unless a test holds it, or it waits for an event on one that is held), and a kernel is one of a few
+// known by name. It counts calls, keeps the rules that are easily
 // broken (a current context, no work on a poisoned one, capture that must end), and faults where a kernel's
 // name says so:
 //   add_one(int* x, int n)   the honest one            fault_address   illegal address, sticky, seen at the
@@ -11,8 +12,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -38,9 +42,14 @@ struct Graph {
 struct Stream {
   bool capturing = false;
   Graph graph;
+  int priority = 0;
+  bool held = false;
+  /// What is queued; each runs and says true, or says false while it has to wait.
+  std::deque<std::function<bool()>> queue;
 };
 struct Event {
   double milliseconds = -1;
+  long recorded = 0, passed = 0;  ///< how often
 };
 
 struct State {
@@ -51,8 +60,29 @@ struct State {
   int pending = 0;  ///< a fault that the next wait will see
   double now_milliseconds = 0;
   std::map<std::string, long> counts;
+  std::vector<Stream*> streams;
 };
 State state;
+
+/// Runs whatever may run.
+void progress() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Stream* stream : state.streams) {
+      while (!stream->held && !stream->queue.empty() && stream->queue.front()()) {
+        stream->queue.pop_front();
+        moved = true;
+      }
+    }
+  }
+}
+void enqueue(void* stream, std::function<void()> work) {
+  static_cast<Stream*>(stream)->queue.push_back([work = std::move(work)] {
+    work();
+    return true;
+  });
+  progress();
+}
 
 int enter(const char* name) {
   ++state.counts[name];
@@ -88,6 +118,13 @@ void run(const Launch& launch) {
 EXPORT long fake_cuda_count(const char* name) { return state.counts[name]; }
 /// As if the process had just begun: for tests that share one.
 EXPORT void fake_cuda_reset() { state = {}; }
+/// Keeps what is queued on a stream from running, or lets it run.
+EXPORT void fake_cuda_hold(void* stream, bool held) {
+  static_cast<Stream*>(stream)->held = held;
+  progress();
+}
+EXPORT int fake_cuda_priority(void* stream) { return static_cast<Stream*>(stream)->priority; }
+EXPORT int fake_cuda_streams() { return static_cast<int>(state.streams.size()); }
 EXPORT int fake_cuda_retained() { return state.retained; }
 
 EXPORT int cuInit(unsigned) {
@@ -214,8 +251,10 @@ EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
   if (queue->capturing) {
     queue->graph.launches.push_back(launch);
   } else {
-    ++state.counts["kernel"];
-    run(launch);
+    enqueue(stream, [launch] {
+      ++state.counts["kernel"];
+      run(launch);
+    });
   }
   return 0;
 }
@@ -230,38 +269,60 @@ EXPORT int cuMemFree_v2(std::uint64_t address) {
   std::free(reinterpret_cast<void*>(address));
   return state.sticky;
 }
-EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
+EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
   if (const int code = enter_with_context("cuMemcpyHtoDAsync_v2")) return code;
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  enqueue(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
   return 0;
 }
-EXPORT int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void*) {
+EXPORT int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
   if (const int code = enter_with_context("cuMemcpyDtoHAsync_v2")) return code;
-  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
   return 0;
 }
-EXPORT int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {
+EXPORT int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
   if (const int code = enter_with_context("cuMemcpyDtoDAsync_v2")) return code;
-  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  enqueue(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
   return 0;
 }
-EXPORT int cuMemsetD8Async(std::uint64_t to, unsigned char byte, std::size_t bytes, void*) {
+EXPORT int cuMemsetD8Async(std::uint64_t to, unsigned char byte, std::size_t bytes, void* stream) {
   if (const int code = enter_with_context("cuMemsetD8Async")) return code;
-  std::memset(reinterpret_cast<void*>(to), byte, bytes);
+  enqueue(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
   return 0;
 }
 EXPORT int cuStreamCreate(void** stream, unsigned) {
-  *stream = new Stream;
+  auto* made = new Stream;
+  state.streams.push_back(made);
+  *stream = made;
   return enter_with_context("cuStreamCreate");
 }
+EXPORT int cuStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
+  const int code = cuStreamCreate(stream, flags);
+  static_cast<Stream*>(*stream)->priority = priority;
+  return code;
+}
+EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return enter_with_context("cuCtxGetStreamPriorityRange");
+}
 EXPORT int cuStreamDestroy_v2(void* stream) {
+  std::erase(state.streams, static_cast<Stream*>(stream));
   delete static_cast<Stream*>(stream);
   return state.sticky;
 }
 EXPORT int cuStreamSynchronize(void* stream) {
   if (const int code = enter_with_context("cuStreamSynchronize")) return code;
   if (static_cast<Stream*>(stream)->capturing) return 900;
+  if (!static_cast<Stream*>(stream)->queue.empty()) return 999;  // it would never return
   return surface();
+}
+EXPORT int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  if (const int code = enter_with_context("cuStreamWaitEvent")) return code;
+  const auto* awaited = static_cast<Event*>(event);
+  static_cast<Stream*>(stream)->queue.push_back(
+      [awaited, wanted = awaited->recorded] { return awaited->passed >= wanted; });
+  progress();
+  return 0;
 }
 EXPORT int cuEventCreate(void** event, unsigned) {
   *event = new Event;
@@ -271,13 +332,18 @@ EXPORT int cuEventDestroy_v2(void* event) {
   delete static_cast<Event*>(event);
   return state.sticky;
 }
-EXPORT int cuEventRecord(void* event, void*) {
+EXPORT int cuEventRecord(void* event, void* stream) {
   if (const int code = enter_with_context("cuEventRecord")) return code;
-  static_cast<Event*>(event)->milliseconds = state.now_milliseconds;
+  auto* recorded = static_cast<Event*>(event);
+  enqueue(stream, [recorded, number = ++recorded->recorded] {
+    recorded->passed = number;
+    recorded->milliseconds = state.now_milliseconds;
+  });
   return 0;
 }
-EXPORT int cuEventQuery(void*) {
+EXPORT int cuEventQuery(void* event) {
   if (const int code = enter_with_context("cuEventQuery")) return code;
+  if (static_cast<Event*>(event)->passed < static_cast<Event*>(event)->recorded) return 600;
   return surface();
 }
 EXPORT int cuEventElapsedTime(float* milliseconds, void* start, void* stop) {
@@ -307,12 +373,14 @@ EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned 
   *executable = new Graph(*static_cast<Graph*>(graph));
   return 0;
 }
-EXPORT int cuGraphLaunch(void* executable, void*) {
+EXPORT int cuGraphLaunch(void* executable, void* stream) {
   if (const int code = enter_with_context("cuGraphLaunch")) return code;
-  for (const auto& launch : static_cast<Graph*>(executable)->launches) {
-    ++state.counts["kernel"];
-    run(launch);
-  }
+  enqueue(stream, [launches = static_cast<Graph*>(executable)->launches] {
+    for (const auto& launch : launches) {
+      ++state.counts["kernel"];
+      run(launch);
+    }
+  });
   return 0;
 }
 EXPORT int cuGraphExecDestroy(void* executable) {

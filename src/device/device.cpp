@@ -1,0 +1,24 @@
+// What a device need not have: parts of buffers, further queues, things of somebody else's.
+#include "ergotune/device/device.hpp"
+
+#include <fmt/format.h>
+
+namespace ergotune {
+namespace {
+
+[[noreturn]] void unsupported(const Device& device, const char* what) {
+  throw DeviceError(DeviceFault::unsupported, fmt::format("{} has no {}", device.info().id, what));
+}
+
+}  // namespace
+
+std::unique_ptr<Buffer> Device::view(Buffer&, std::size_t, std::size_t) {
+  unsupported(*this, "parts of buffers");
+}
+std::unique_ptr<Buffer> Device::wrap_buffer(void*, std::size_t) { unsupported(*this, "buffers of others"); }
+Queue& Device::main_queue() { unsupported(*this, "queues"); }
+std::unique_ptr<Queue> Device::make_queue(const QueueOptions&) { unsupported(*this, "further queues"); }
+std::unique_ptr<Queue> Device::wrap_queue(void*) { unsupported(*this, "queues of others"); }
+void Device::wait(Queue&, const Marker&) { unsupported(*this, "queues that wait for each other"); }
+
+}  // namespace ergotune

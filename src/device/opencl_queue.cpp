@@ -1,0 +1,89 @@
+#include "device/opencl_queue.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace ergotune::opencl {
+
+bool Event::complete() const {
+  cl_int status = CL_COMPLETE;
+  check(api().clGetEventInfo(event_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+        DeviceFault::runtime, "clGetEventInfo");
+  if (status < 0)
+    throw DeviceError(DeviceFault::runtime, "the kernel ended with " + error_name(status), status);
+  return status == CL_COMPLETE;
+}
+
+double Event::profile(cl_uint name) const {
+  cl_ulong nanoseconds = 0;
+  check(api().clGetEventProfilingInfo(event_, name, sizeof nanoseconds, &nanoseconds, nullptr),
+        DeviceFault::runtime, "clGetEventProfilingInfo");
+  return static_cast<double>(nanoseconds);
+}
+
+bool OpenclMarker::passed() const {
+  return std::all_of(before.begin(), before.end(), [](const Event& event) { return event.complete(); });
+}
+
+double seconds_between(const OpenclMarker& start, const OpenclMarker& stop) {
+  if (!start.after || (start.queue == stop.queue && stop.sequence <= start.sequence)) return 0;
+  double from = std::numeric_limits<double>::infinity(), to = -from;
+  for (const Event& event : *start.after)
+    if (event.complete()) from = std::min(from, event.profile(CL_PROFILING_COMMAND_START));
+  for (const Event& event : stop.before) to = std::max(to, event.profile(CL_PROFILING_COMMAND_END));
+  return to > from ? (to - from) * 1e-9 : 0;
+}
+
+OpenclQueue::OpenclQueue(cl_command_queue queue, bool owned, std::vector<OpenclQueue*>& all)
+    : queue_(queue), owned_(owned), all_(all) {
+  all_.push_back(this);
+}
+
+OpenclQueue::~OpenclQueue() {
+  std::erase(all_, this);
+  if (!owned_) return;
+  api().clFinish(queue_);
+  api().clReleaseCommandQueue(queue_);
+}
+
+void OpenclQueue::queued(Event event) {
+  ++sequence_;
+  for (const auto& head : heads_) head->push_back(event);
+  heads_.clear();
+  fresh_.reset();
+  tail_.clear();
+  tail_.push_back(std::move(event));
+}
+
+void OpenclQueue::record(OpenclMarker& marker) {
+  if (!fresh_) heads_.push_back(fresh_ = std::make_shared<std::vector<Event>>());
+  marker.before = tail_;
+  marker.after = fresh_;
+  marker.queue = this;
+  marker.sequence = sequence_;
+}
+
+void OpenclQueue::wait(const OpenclMarker& marker) {
+  if (!marker.queue || marker.queue == this) return;
+  // A queue with nothing but waits on it would otherwise keep what no marker asks about any more.
+  fresh_.reset();
+  std::erase_if(heads_, [](const auto& head) { return head.use_count() == 1; });
+  if (std::find(heads_.begin(), heads_.end(), marker.after) == heads_.end()) heads_.push_back(marker.after);
+  if (marker.before.empty()) return;
+  check(api().clFlush(marker.queue->queue_), DeviceFault::runtime, "clFlush");
+  std::vector<cl_event> events;
+  for (const Event& event : marker.before) events.push_back(event.get());
+  check(api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(),
+                                           nullptr),
+        DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
+  tail_.insert(tail_.end(), marker.before.begin(), marker.before.end());
+  ++sequence_;
+}
+
+void OpenclQueue::finish() {
+  // many drivers report a kernel's fault only here, as CL_OUT_OF_RESOURCES
+  check(api().clFinish(queue_), DeviceFault::runtime, "the kernel failed while it ran: clFinish");
+  for (const Event& event : tail_) event.complete();
+}
+
+}  // namespace ergotune::opencl

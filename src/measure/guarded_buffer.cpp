@@ -1,0 +1,53 @@
+#include "measure/guarded_buffer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ergotune/base/random.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Bytes between 0x30 and 0x4f: finite, moderate numbers in every floating-point type, since a kernel that reads past
+/// its data and multiplies by zero is not wrong for that.
+std::vector<std::byte> pattern_of(std::uint64_t number) {
+  std::vector<std::byte> pattern(GuardedBuffer::kBefore + GuardedBuffer::kBehind);
+  Random random(0x67756172 + number);
+  for (std::size_t i = 0; i < pattern.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = (random() & 0x1f1f1f1f1f1f1f1full) + 0x3030303030303030ull;
+    std::memcpy(pattern.data() + i, &word, sizeof word);
+  }
+  return pattern;
+}
+
+}  // namespace
+
+GuardedBuffer::GuardedBuffer(Device& device, std::span<const std::byte> contents, std::uint64_t number)
+    : device_(device),
+      pattern_(pattern_of(number)),
+      whole_(device.allocate(kBefore + contents.size() + kBehind)),
+      inside_(device.view(*whole_, kBefore, contents.size())) {
+  write(contents);
+}
+
+void GuardedBuffer::write(std::span<const std::byte> contents) {
+  const std::span zones(pattern_);
+  device_.write(*whole_, zones.first(kBefore));
+  device_.write(*whole_, contents, kBefore);
+  device_.write(*whole_, zones.last(kBehind), kBefore + contents.size());
+}
+
+std::optional<std::int64_t> GuardedBuffer::written_outside() const {
+  std::vector<std::byte> found(kBehind);
+  const auto behind = pattern_.begin() + kBefore;
+  device_.read(*whole_, found, kBefore + inside_->bytes());
+  if (const auto at = std::mismatch(found.begin(), found.end(), behind).first; at != found.end())
+    return static_cast<std::int64_t>(inside_->bytes()) + (at - found.begin());
+  found.resize(kBefore);
+  device_.read(*whole_, found);
+  const auto at = std::mismatch(found.rbegin(), found.rend(), std::make_reverse_iterator(behind)).first;
+  if (at != found.rend()) return -1 - (at - found.rbegin());
+  return std::nullopt;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,186 @@
+#include "ergotune/measure/observer_registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/measure/energy.hpp"
+#include "measure/observers.hpp"
+
+namespace ergotune {
+namespace {
+
+using Type = ObserverOption::Type;
+/// The values of every option, defaults filled in.
+using Options = std::map<std::string, std::vector<Value>>;
+
+std::shared_ptr<Observer> make_energy(const Options& options, const ObserverContext& context) {
+  std::vector<std::string> ids;
+  for (const Value& id : options.at("sensors")) ids.push_back(id.as_string());
+  const DeviceInfo& device = context.device;
+  EnergySources sources = energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu);
+  if (context.notes)
+    for (const auto& sensor : sources.sensors)
+      context.notes->push_back("energy by " + sensor->info().id + " (" + sensor->info().name + ")");
+  EnergyOptions energy;
+  energy.precision = context.measure.precision;
+  energy.budget = options.at("seconds").front().as_real();
+  if (const double reference = context.measure.reference_seconds; reference > 0) {
+    energy.budget = reference;
+    energy.whole_budget = true;
+    energy.settle_at_least = std::min(2.0, 0.25 * reference);
+  }
+  return std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), energy);
+}
+
+std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverContext&) {
+  const std::int64_t passes = options.at("passes").front().as_integer();
+  if (passes < 1 || passes > 1'000'000)
+    throw UserError(fmt::format("\"passes\" of observer \"host_time\" must be at least 1, not {}", passes));
+  return make_host_timer(static_cast<int>(passes));
+}
+
+struct Entry {
+  ObserverDescription description;
+  std::function<std::shared_ptr<Observer>(const Options&, const ObserverContext&)> make;
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {{"energy",
+        "Energy and power per round, by the device's own sensors or those named",
+        ObserverPhase::stream,
+        {"energy", "power", "time", "idle_subtracted_energy", "core_clock", "memory_clock", "temperature",
+         "core_voltage"},
+        {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
+         {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
+          {0.0}}}},
+       make_energy},
+      {{"host_time",
+        "Host time of one round by itself, launch and wait included, with inputs restored before it",
+        ObserverPhase::own,
+        {"host_time"},
+        {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
+       make_host_time},
+      {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
+       [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
+  };
+  return all;
+}
+
+std::string words_for(const ObserverOption& option) {
+  const char* one = option.type == Type::boolean   ? "true or false"
+                    : option.type == Type::integer ? "an integer"
+                    : option.type == Type::number  ? "a number"
+                                                   : "a string";
+  return option.list ? fmt::format("{}, or a list of such", one) : one;
+}
+
+bool fits(const Value& value, Type type) {
+  switch (type) {
+    case Type::boolean:
+      return value.is_bool();
+    case Type::integer:
+      return value.is_integer();
+    case Type::number:
+      return value.is_number() && !value.is_bool();
+    case Type::text:
+      return value.is_string();
+  }
+  return false;
+}
+
+const Entry& entry_of(const ObserverSpec& spec) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    if (entry.description.name == spec.name) return entry;
+    names.push_back(entry.description.name);
+  }
+  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)), spec.place);
+}
+
+/// Checks what is given and fills in the rest.
+Options options_of(const ObserverSpec& spec, const ObserverDescription& description) {
+  Options options;
+  std::vector<std::string> names;
+  for (const ObserverOption& option : description.options) {
+    options[option.name] = option.default_values;
+    names.push_back(option.name);
+  }
+  for (const auto& [name, values] : spec.options) {
+    const auto option = std::find_if(description.options.begin(), description.options.end(),
+                                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
+    if (option == description.options.end())
+      throw UserError(fmt::format("observer \"{}\" has no option \"{}\"{}", spec.name, name,
+                                  names.empty() ? "; it has none" : suggestion(name, names)),
+                      spec.place);
+    const bool right = (option->list || values.size() == 1) &&
+                       std::all_of(values.begin(), values.end(),
+                                   [&](const Value& value) { return fits(value, option->type); });
+    if (!right)
+      throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
+                      spec.place);
+    options[name] = values;
+  }
+  return options;
+}
+
+Value value_from(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t integer = 0;
+  const char* end = text.data() + text.size();
+  if (const auto [at, code] = std::from_chars(text.data(), end, integer); code == std::errc() && at == end)
+    return integer;
+  double real = 0;
+  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end) return real;
+  return std::string(text);
+}
+
+}  // namespace
+
+const std::vector<ObserverDescription>& observers() {
+  static const std::vector<ObserverDescription> all = [] {
+    std::vector<ObserverDescription> list;
+    for (const Entry& entry : entries()) list.push_back(entry.description);
+    return list;
+  }();
+  return all;
+}
+
+std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context) {
+  const Entry& entry = entry_of(spec);
+  const Options options = options_of(spec, entry.description);
+  try {
+    return entry.make(options, context);
+  } catch (const UserError& error) {
+    if (!error.place().file.empty()) throw;
+    throw UserError(error.message(), spec.place);
+  }
+}
+
+void check_observers(const std::vector<ObserverSpec>& specs) {
+  for (const ObserverSpec& spec : specs) options_of(spec, entry_of(spec).description);
+}
+
+ObserverSpec parse_observer(const std::string& text) {
+  ObserverSpec spec;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  spec.name = text.substr(0, colon);
+  for (std::size_t at = colon + 1; at <= text.size() && colon < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string option = text.substr(at, end - at);
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
+    spec.options[option.substr(0, equals)].push_back(value_from(option.substr(equals + 1)));
+    at = end + 1;
+  }
+  if (spec.name.empty())
+    throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
+  return spec;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,86 @@
+#include "measure/output_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/compare.hpp"
+
+namespace ergotune {
+
+OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers,
+                         const MeasureOptions& options)
+    : problem_(problem), buffers_(buffers), options_(options) {
+  if (!compares()) return;
+  expected_ = expected_outputs(problem, device, buffers);
+  if (!expected_ && !options.reference_file.empty()) expected_ = load_outputs(options.reference_file);
+  const auto is_output = [&](const auto& entry) {
+    return std::count(buffers.outputs().begin(), buffers.outputs().end(), entry.first) > 0;
+  };
+  if (expected_ && !std::all_of(expected_->begin(), expected_->end(), is_output)) expected_.reset();
+}
+
+bool OutputCheck::compares() const {
+  return options_.verify && problem_.verification.kind != Verification::Kind::none &&
+         !buffers_.outputs().empty();
+}
+
+bool OutputCheck::verify(Measurement& result, bool reference_only) {
+  for (const std::string& name : buffers_.outputs()) buffers_.read(name, actual_[name]);
+  // Before they may become the reference.
+  if (const std::string outside = buffers_.written_outside(); !outside.empty()) {
+    result.status = Status::wrong_result;
+    result.message = outside;
+    return false;
+  }
+  if (!verifier_ && !expected_) {
+    if (problem_.verification.kind != Verification::Kind::first_correct) return true;
+    expected_ = actual_;
+    if (!options_.reference_file.empty()) save_outputs(*expected_, options_.reference_file);
+  }
+  if (reference_only) return true;
+  if (verifier_ ? right_for_user(result) : right(result)) return true;
+  result.status = Status::wrong_result;
+  return false;
+}
+
+bool OutputCheck::right_for_user(Measurement& result) {
+  std::vector<OutputView> views;
+  for (const std::string& name : buffers_.outputs()) {
+    OutputView view;
+    view.argument = &buffers_.argument(name);
+    view.actual = actual_[name];
+    if (expected_ && expected_->contains(name)) view.expected = expected_->at(name);
+    views.push_back(view);
+  }
+  double error = 0;
+  std::string message;
+  const bool is_right = verifier_(views, message, error);
+  result.quantities["error"] = {
+      error, 0, 1, "verification by the user's function", {}, Provenance::measured};
+  if (!is_right)
+    result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
+  return is_right;
+}
+
+bool OutputCheck::right(Measurement& result) {
+  double error = 0;
+  for (const auto& [name, contents] : *expected_) {
+    const Comparison found =
+        compare(buffers_.argument(name).type, actual_[name], contents,
+                problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
+    error = std::max(error, found.error);
+    if (!found.equal) {
+      result.message = fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ",
+                                   name, found.message);
+    }
+  }
+  if (std::isfinite(error)) {
+    result.quantities["error"] = {
+        error, 0, 1, "largest relative error of the outputs", {}, Provenance::measured};
+  }
+  return result.message.empty();
+}
+
+}  // namespace ergotune

@@ -1,0 +1,43 @@
+// Whether the outputs of a round are right, and whether it wrote outside of its buffers.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/measure/runner.hpp"
+#include "measure/problem_buffers.hpp"
+#include "measure/reference.hpp"
+
+namespace ergotune {
+
+class OutputCheck {
+ public:
+  /// Works out what is expected where the problem says how; throws UserError when that fails. All must live as long.
+  OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options);
+
+  void set_verifier(Verifier verifier) { verifier_ = std::move(verifier); }
+  /// Whether outputs are looked at.
+  bool wanted() const { return verifier_ || compares(); }
+  /// True once there are expected outputs to compare with (or none are wanted).
+  bool has_reference() const { return expected_.has_value() || !compares(); }
+  /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right outputs
+  /// become what is expected where nothing else is; with `reference_only` nothing is compared.
+  bool verify(Measurement& result, bool reference_only);
+
+ private:
+  bool compares() const;
+  bool right(Measurement& result);
+  bool right_for_user(Measurement& result);
+
+  const Problem& problem_;
+  ProblemBuffers& buffers_;
+  const MeasureOptions& options_;
+  Verifier verifier_;
+  std::optional<ExpectedOutputs> expected_;
+  ExpectedOutputs actual_;  ///< kept between configurations: no allocation per run
+};
+
+}  // namespace ergotune

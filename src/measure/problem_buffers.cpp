@@ -1,0 +1,187 @@
+#include "measure/problem_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "ergotune/base/error.hpp"
+#include "measure/arguments.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Elements of a buffer. Throws UserError where that is no size.
+std::size_t count_of(const Argument& argument, const Constants& constants) {
+  const double count = argument.count.evaluate(constants).as_real();
+  if (!(count >= 1) || count > 1e13)
+    throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
+  return static_cast<std::size_t>(count);
+}
+
+void check_distinct(const std::vector<Argument>& arguments) {
+  std::set<std::string> names;
+  for (const Argument& argument : arguments)
+    if (argument.kind == Argument::Kind::buffer && !names.insert(argument.name).second)
+      throw UserError(fmt::format("two arguments of one kernel are called \"{}\"", argument.name),
+                      argument.place);
+}
+
+}  // namespace
+
+ArgumentLists argument_lists(const Problem& problem) {
+  ArgumentLists lists;
+  for (const Kernel& kernel : problem.kernels) lists.push_back(&kernel.arguments);
+  return lists;
+}
+
+ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
+                               const ProblemBuffers* like)
+    : device_(device) {
+  std::size_t position = 0;
+  for (const auto* arguments : lists) {
+    check_distinct(*arguments);
+    for (const Argument& argument : *arguments) {
+      if (argument.kind == Argument::Kind::buffer) add(argument, position, constants, like);
+      ++position;
+    }
+  }
+  for (const Slot& slot : slots_)
+    if (slot.written) outputs_.push_back(slot.argument->name);
+  std::size_t total = 0;
+  for (Slot& slot : slots_) allocate(slot, total += slot.contents.size());
+  keep_copies();
+}
+
+void ProblemBuffers::add(const Argument& argument, std::size_t position, const Constants& constants,
+                         const ProblemBuffers* like) {
+  const std::size_t count = count_of(argument, constants);
+  if (const auto known = by_name_.find(argument.name); known != by_name_.end())
+    return share(slots_[known->second], argument, count * size_of(argument.type));
+  by_name_[argument.name] = slots_.size();
+  Slot slot;
+  slot.argument = &argument;
+  slot.written = argument.access != Access::read;
+  slot.in_out = argument.access == Access::read_write;
+  const bool given = like && like->contains(argument.name) &&
+                     like->argument(argument.name).type == argument.type &&
+                     like->bytes(argument.name) == count * size_of(argument.type);
+  slot.contents =
+      given ? like->slot(argument.name).contents : initial_contents(argument, count, position);
+  slots_.push_back(std::move(slot));
+}
+
+void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t bytes) {
+  const Argument& first = *slot.argument;
+  if (first.type != argument.type)
+    throw UserError(fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
+                                "buffer: rename one of them",
+                                argument.name, to_string(first.type), to_string(argument.type)),
+                    argument.place);
+  if (slot.contents.size() != bytes)
+    throw UserError(fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
+                                "the same buffer: rename one of them",
+                                argument.name, slot.contents.size() / size_of(first.type),
+                                bytes / size_of(first.type)),
+                    argument.place);
+  // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
+  const bool reads_first = !slot.written;
+  if (argument.access == Access::read) return;
+  slot.in_out = slot.in_out || reads_first;
+  slot.written = true;
+}
+
+void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
+  try {
+    slot.live = std::make_unique<GuardedBuffer>(device_, slot.contents, by_name_.at(slot.argument->name));
+  } catch (const DeviceError& error) {
+    throw UserError(
+        fmt::format("the problem's buffers do not fit on {}: argument \"{}\" brings them to {:.3g} MB ({})",
+                    device_.info().name, slot.argument->name, static_cast<double>(total) / 1e6, error.what()),
+        slot.argument->place);
+  }
+}
+
+/// Copies on the device come last, outputs first: what does not fit is restored from the host instead.
+void ProblemBuffers::keep_copies() {
+  for (const bool output : {true, false}) {
+    for (Slot& slot : slots_) {
+      if (slot.written != output) continue;
+      try {
+        slot.pristine = device_.allocate(slot.live->whole().bytes());
+        device_.copy(*slot.pristine, slot.live->whole());
+      } catch (const DeviceError&) {
+        slot.pristine.reset();
+        return;
+      }
+    }
+  }
+}
+
+std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments,
+                                                 const Scope& scope) const {
+  std::vector<KernelArgument> bound(arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    switch (argument.kind) {
+      case Argument::Kind::buffer:
+        bound[i].buffer = &slot(argument.name).live->inside();
+        break;
+      case Argument::Kind::scalar:
+        bound[i].scalar = scalar_bytes(argument.type, argument.value.evaluate(scope), argument.place);
+        break;
+      case Argument::Kind::local_memory:
+        bound[i].local_bytes =
+            static_cast<std::size_t>(argument.count.evaluate_real(scope)) * size_of(argument.type);
+        break;
+    }
+  }
+  return bound;
+}
+
+void ProblemBuffers::restore(bool everything) {
+  for (Slot& slot : slots_) {
+    if (!slot.written && !everything) continue;
+    if (slot.pristine) {
+      device_.copy(slot.live->whole(), *slot.pristine);
+    } else {
+      slot.live->write(slot.contents);
+    }
+  }
+}
+
+bool ProblemBuffers::has_in_out() const {
+  for (const Slot& slot : slots_)
+    if (slot.in_out) return true;
+  return false;
+}
+
+void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into) const {
+  into.resize(bytes(name));
+  device_.read(slot(name).live->inside(), into);
+}
+
+std::string ProblemBuffers::written_outside() {
+  std::string message;
+  for (const Slot& slot : slots_) {
+    const auto place = slot.live->written_outside();
+    if (!place) continue;
+    const auto size = static_cast<std::int64_t>(size_of(slot.argument->type));
+    const std::int64_t element = *place < 0 ? (*place - size + 1) / size : *place / size;
+    message += fmt::format("{}argument \"{}\" is written outside of its buffer, at element {} (it has {})",
+                           message.empty() ? "" : "; ", slot.argument->name, element,
+                           static_cast<std::int64_t>(slot.contents.size()) / size);
+  }
+  if (!message.empty()) repair();
+  return message;
+}
+
+/// From the host's copies: those on the device may have been written as well.
+void ProblemBuffers::repair() {
+  for (Slot& slot : slots_) {
+    slot.live->write(slot.contents);
+    if (slot.pristine) device_.copy(*slot.pristine, slot.live->whole());
+  }
+  device_.synchronise();
+}
+
+}  // namespace ergotune

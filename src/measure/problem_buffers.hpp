@@ -1,0 +1,71 @@
+// A problem's buffers on one device, by argument name: filled once, restored before every verification.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/problem/problem.hpp"
+#include "measure/guarded_buffer.hpp"
+
+namespace ergotune {
+
+/// The arguments of kernels that share buffers, in the order of their launches.
+using ArgumentLists = std::vector<const std::vector<Argument>*>;
+ArgumentLists argument_lists(const Problem& problem);
+
+class ProblemBuffers {
+ public:
+  /// Allocates and fills; the lists must live as long. Arguments of the same name are the same buffer. Where `like` is
+  /// given, buffers of its names begin as its do. Throws UserError when the buffers do not fit, when kernels do not
+  /// agree on type or size, or when an expression or a file is bad.
+  ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
+                 const ProblemBuffers* like = nullptr);
+
+  /// The arguments of one kernel for one configuration: buffers, scalars and local memory evaluated in `scope`.
+  std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope) const;
+  /// Puts what a round may have changed back, queued with the launches. `everything`: read-only inputs too, which a
+  /// faulty kernel may have written.
+  void restore(bool everything = false);
+  /// Whether a round changes what the next one reads.
+  bool has_in_out() const;
+
+  bool contains(const std::string& name) const { return by_name_.contains(name); }
+  /// What some kernel writes, in the order of the arguments.
+  const std::vector<std::string>& outputs() const { return outputs_; }
+  /// The first argument of that name.
+  const Argument& argument(const std::string& name) const { return *slot(name).argument; }
+  std::size_t bytes(const std::string& name) const { return slot(name).contents.size(); }
+  /// The device's contents.
+  void read(const std::string& name, std::vector<std::byte>& into) const;
+
+  /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's copies;
+  /// empty when none was.
+  std::string written_outside();
+
+ private:
+  struct Slot {
+    const Argument* argument = nullptr;
+    bool written = false;             ///< by some kernel
+    bool in_out = false;              ///< read before it is written in a round
+    std::vector<std::byte> contents;  ///< as first filled
+    std::unique_ptr<GuardedBuffer> live;
+    std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
+  };
+  const Slot& slot(const std::string& name) const { return slots_[by_name_.at(name)]; }
+  void add(const Argument& argument, std::size_t position, const Constants& constants, const ProblemBuffers* like);
+  void share(Slot& slot, const Argument& argument, std::size_t bytes);
+  void allocate(Slot& slot, std::size_t total);
+  void keep_copies();
+  void repair();
+
+  Device& device_;
+  std::vector<Slot> slots_;
+  std::map<std::string, std::size_t> by_name_;
+  std::vector<std::string> outputs_;
+};
+
+}  // namespace ergotune

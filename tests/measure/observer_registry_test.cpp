@@ -1,0 +1,84 @@
+#include "ergotune/measure/observer_registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ergotune/base/error.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string complaint(const ObserverSpec& spec) {
+  DeviceInfo device;
+  device.name = "a device";
+  const MeasureOptions measure;
+  try {
+    make_observer(spec, {device, measure});
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(ObserverRegistry, EveryEntryIsDescribedAndNamesAreDistinct) {
+  std::set<std::string> names;
+  for (const auto& observer : observers()) {
+    EXPECT_TRUE(names.insert(observer.name).second) << observer.name;
+    EXPECT_FALSE(observer.summary.empty()) << observer.name;
+    EXPECT_FALSE(observer.quantities.empty()) << observer.name;
+    for (const auto& option : observer.options) EXPECT_FALSE(option.help.empty()) << option.name;
+  }
+  EXPECT_TRUE(names.contains("energy"));
+}
+
+TEST(ObserverRegistry, MakesWhatItDescribes) {
+  const DeviceInfo device;
+  const MeasureOptions measure;
+  for (const auto& observer : observers()) {
+    if (observer.name == "energy") continue;  // needs a sensor
+    const auto made = make_observer({observer.name, {}, {}}, {device, measure});
+    EXPECT_EQ(made->name(), observer.name);
+    EXPECT_EQ(made->phase(), observer.phase);
+  }
+}
+
+TEST(ObserverRegistry, ComplaintsNamePlaceAndCure) {
+  const SourcePlace place{"p.toml", 7, 1};
+  EXPECT_EQ(complaint({"host_tiem", {}, place}),
+            "p.toml:7:1: unknown observer \"host_tiem\" (did you mean \"host_time\"?)");
+  EXPECT_EQ(complaint({"host_time", {{"pases", {3}}}, place}),
+            "p.toml:7:1: observer \"host_time\" has no option \"pases\" (did you mean \"passes\"?)");
+  EXPECT_EQ(complaint({"host_time", {{"passes", {"many"}}}, place}),
+            "p.toml:7:1: \"passes\" of observer \"host_time\" must be an integer");
+  EXPECT_EQ(complaint({"host_time", {{"passes", {1, 2}}}, place}),
+            "p.toml:7:1: \"passes\" of observer \"host_time\" must be an integer");
+  EXPECT_EQ(complaint({"host_time", {{"passes", {0}}}, place}),
+            "p.toml:7:1: \"passes\" of observer \"host_time\" must be at least 1, not 0");
+  EXPECT_EQ(complaint({"launches", {{"metrics", {"a"}}}, place}),
+            "p.toml:7:1: observer \"launches\" has no option \"metrics\"; it has none");
+  EXPECT_EQ(complaint({"energy", {{"sensors", {3}}}, place}),
+            "p.toml:7:1: \"sensors\" of observer \"energy\" must be a string, or a list of such");
+}
+
+TEST(ObserverRegistry, ChecksWithoutADevice) {
+  EXPECT_NO_THROW(check_observers({{"energy", {{"sensors", {"nvml:0/energy"}}, {"seconds", {2}}}, {}}}));
+  EXPECT_THROW(check_observers({{"launches", {}, {}}, {"unknown", {}, {}}}), UserError);
+}
+
+TEST(ObserverRegistry, ReadsOneFromTheCommandLine) {
+  EXPECT_EQ(parse_observer("launches").name, "launches");
+  const ObserverSpec spec = parse_observer("counters:metrics=a,metrics=b,passes=3,share=0.5,whole=true");
+  EXPECT_EQ(spec.name, "counters");
+  EXPECT_THAT(spec.options.at("metrics"), ElementsAre(Value("a"), Value("b")));
+  EXPECT_THAT(spec.options.at("passes"), ElementsAre(Value(3)));
+  EXPECT_THAT(spec.options.at("share"), ElementsAre(Value(0.5)));
+  EXPECT_TRUE(spec.options.at("whole").front().is_bool());
+  for (const char* bad : {"", ":a=1", "x:", "x:a", "x:=1", "x:a=1,"}) EXPECT_THROW(parse_observer(bad), UserError) << bad;
+}
+
+}  // namespace
+}  // namespace ergotune
