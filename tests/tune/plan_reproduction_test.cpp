@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ergotune/evaluate/simulated.hpp"
-#include "ergotune/model/power_samples.hpp"
+#include "ergotune/tune/sample_clocks.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/tune/plan.hpp"
 
@@ -34,7 +34,8 @@ TEST(GoingGreen, TheModelRemovesFourFifthsOfTheClocks) {
     const Problem problem = with_clocks(full_load_problem(), board.low, board.high, 60);
     const SearchSpace space = problem.build_space(problem.constants_for(profile.name, profile.properties));
     const auto evaluator = make_simulated(profile, problem, space);
-    const PowerSampling sampling = sample_clocks(*evaluator, space);
+    Ledger ledger(space, *evaluator, {});
+    const PowerSampling sampling = sample_clocks(ledger);
     const PowerModel model = fit_power_model(sampling.samples);
     ASSERT_TRUE(model.found) << board.profile << ": " << model.why_not;
     const ClockRange range = suggested_range(model);
