@@ -73,7 +73,7 @@ TEST(HelperProtocol, NumbersThatAreNoneAreRefused) {
     EXPECT_FALSE(decode_request(
         encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, value})), header));
   auto bytes = encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, 1}));
-  bytes[24 + 2 + 1] = 3;  // after the header and the text: a quantity that there is not
+  bytes[24 + 4 + 1] = 3;  // after the header and the text: a quantity that there is not
   EXPECT_FALSE(decode_request(bytes, header));
 }
 
