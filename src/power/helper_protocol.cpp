@@ -50,7 +50,7 @@ namespace {
 
 constexpr SerialLimits kLimits{kMaxText, kMaxValues, true};
 /// What a list of devices may have, so that it stays below kMaxMessage.
-constexpr SerialLimits kDevicesLimits{128, 64, true};
+constexpr SerialLimits kDevicesLimits{128, 60, true};
 
 // A message's type is that of its variant's first alternative, and then as they follow.
 template <class Message>

@@ -20,7 +20,7 @@ namespace ergotune::helper {
 
 inline constexpr std::uint32_t kMagic = 0x47525445;  // "ETRG"
 inline constexpr std::uint16_t kVersion = 2;
-inline constexpr std::size_t kMaxMessage = 20480;
+inline constexpr std::size_t kMaxMessage = 16384;
 inline constexpr std::size_t kMaxText = 1024;
 inline constexpr std::size_t kMaxValues = 1024;
 

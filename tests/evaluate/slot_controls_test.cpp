@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "ergotune/problem/load.hpp"
 #include "evaluate/scripted_workers.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian_host.hpp"
@@ -249,6 +250,46 @@ TEST_F(TunedSlot, CancelDropsWhatHasNotStarted) {
   scheduler->cancel();
   EXPECT_EQ(scheduler->pending(), 0u);
   EXPECT_FALSE(scheduler->wait(0.05));
+}
+
+TEST_F(TegraTest, TheEvaluatorInThisProcessSetsClocksAndTellsTheJournal) {
+  Problem problem = parse_problem(R"toml(
+name = "plain"
+[parameters]
+CLOCK = [306, 1020]
+TILE = [1, 2]
+[kernel]
+function = "work"
+arguments = [{ name = "b", type = "float32", count = 100, access = "write" }]
+source.c.text = "void work(float* b) { for (int i = 0; i < 100; ++i) b[i] = i; }"
+)toml",
+                                  "/nowhere/plain.toml");
+  problem.parameters.front().kind = ParameterKind::core_clock_mhz;
+  LiveOptions options;
+  options.device = "host";
+  options.use_cache = false;
+  const auto before = tree.contents();
+  {
+    ListJournal journal;
+    std::vector<std::string> clocks;
+    journal.also = [&](const EvaluationRequest&) { clocks.push_back(clock()); };
+    InProcessEvaluator evaluator(problem, options);
+    evaluator.set_controls(session(), problem.parameters);
+    evaluator.set_journal(&journal);
+    EXPECT_THAT(evaluator.description(), HasSubstr("clocks set through tegra"));
+    const double asked[] = {1020, 999, 306, 1020};
+    for (std::uint64_t id = 0; id < 4; ++id)
+      evaluator.submit({id, id, {Value(asked[id]), Value(1)}, false, 1e300, "time"});
+    std::map<std::uint64_t, EvaluationResult> results;
+    while (auto result = evaluator.wait(0)) results[result->id] = std::move(*result);
+    ASSERT_THAT(results, SizeIs(4));
+    EXPECT_EQ(results.at(1).measurement.status, Status::unsupported);
+    EXPECT_TRUE(usable(results.at(0).measurement.status)) << results.at(0).measurement.message;
+    EXPECT_EQ(results.at(0).board, "host");
+    EXPECT_THAT(journal.noted, ElementsAre(0u, 3u, 2u));
+    EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000", "306000000"));
+  }
+  EXPECT_EQ(tree.contents(), before);
 }
 
 }  // namespace
