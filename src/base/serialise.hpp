@@ -104,7 +104,7 @@ class Writer {
   template <class... T>
   void put(const std::variant<T...>& value) {
     put(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& held) { put(held); }, value);
+    std::visit([this](const auto& held) { (*this)(held); }, value);
   }
   template <serial::Struct T>
   void put(const T& value) {

@@ -43,6 +43,7 @@ class Scheduler {
   void cancel();
   /// When this returns the journal from before is not used any more.
   void set_journal(RunJournal* journal);
+  /// Those of the first slot's device.
   void set_controls(std::unique_ptr<SlotControls> controls);
   /// The control's id; empty when there is none.
   std::string control() const;
