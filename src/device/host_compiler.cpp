@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,8 +22,12 @@ namespace fs = std::filesystem;
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "ergotune-host-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder for compiling in {}", name));
+    std::error_code missing;
+    const fs::path folder = fs::temp_directory_path(missing);
+    std::string name = (folder / "ergotune-host-XXXXXX").string();
+    if (missing || !mkdtemp(name.data()))
+      throw UserError(fmt::format("no folder for compiling can be made ({}: {}); set TMPDIR to a folder that is there and has room",
+                                  missing ? "TMPDIR" : name, missing ? missing.message() : std::strerror(errno)));
     path_ = name;
   }
   ScratchFolder(const ScratchFolder&) = delete;
@@ -39,7 +45,8 @@ class ScratchFolder {
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
-  if (!out.flush()) throw Error(fmt::format("cannot write {}: is the disk full?", path));
+  if (!out.flush()) 
+    throw UserError(fmt::format("cannot write {}: is the disk full? Make room, or set TMPDIR to another folder", path));
 }
 
 std::string read_file(const std::string& path) {
@@ -125,9 +132,7 @@ class HostCompiler : public Compiler {
     try {
       result = run_process(command);
     } catch (const Error& error) {
-      throw DeviceError(DeviceFault::unsupported,
-                        fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC",
-                                    command.front(), error.what()));
+      throw UserError(fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
     }
     if (result.ok()) return result.err;
     std::string words = result.err + result.out;

@@ -11,13 +11,14 @@
 #include <set>
 #include <sstream>
 
+#include "base/serialise.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/hash.hpp"
 
 namespace ergotune {
 namespace {
 
-constexpr std::string_view kMagic = "ergotune code 1\n";
+constexpr std::string_view kMagic = "ergotune code 2\n";
 
 std::optional<std::string> read_whole(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -111,13 +112,11 @@ std::optional<Binary> CompileCache::find(const std::string& key) const {
   rest.remove_prefix(33);
   if (content_hash(rest) != hash) return std::nullopt;
   Binary binary;
-  for (std::string* part : {&binary.entry, &binary.log, &binary.bytes}) {
-    const std::size_t colon = rest.find(':');
-    if (colon == std::string_view::npos || colon > 20) return std::nullopt;
-    const std::size_t size = std::strtoull(std::string(rest.substr(0, colon)).c_str(), nullptr, 10);
-    if (size > rest.size() - colon - 1) return std::nullopt;
-    *part = rest.substr(colon + 1, size);
-    rest.remove_prefix(colon + 1 + size);
+  try {
+    Reader reader(rest);
+    reader(binary).end();
+  } catch (const FormatError&) {
+    return std::nullopt;
   }
   std::error_code ignored;
   std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now(), ignored);
@@ -126,10 +125,7 @@ std::optional<Binary> CompileCache::find(const std::string& key) const {
 
 void CompileCache::store(const std::string& key, const Binary& binary) {
   if (folder_.empty()) return;
-  std::string body;
-  add_part(body, binary.entry);
-  add_part(body, binary.log);
-  add_part(body, binary.bytes);
+  const std::string body = Writer()(binary).take();
   const std::filesystem::path file = file_of(key);
   const std::filesystem::path fresh = file.string() + fmt::format(".{}", ::getpid());
   std::error_code ignored;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "ergotune/device/device.hpp"
 
@@ -41,6 +42,12 @@ class CompileCache {
   std::uint64_t written_ = 0;  ///< bytes stored since it was last pruned
   bool pruned_ = false;
 };
+
+/// What a Binary is made of (base/serialise.hpp): in the cache's files, and on its way from compiler to runner.
+inline auto fields(Binary& binary) {
+  auto& [bytes, entry, log] = binary;
+  return std::tie(bytes, entry, log);
+}
 
 /// A hash over the files that `source` includes, found beside it or in `folders`, recursively; empty when it
 /// includes none of them. System headers are not followed: the compiler's identity stands for them.

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "ergotune/base/hash.hpp"
+#include "ergotune/base/process.hpp"
 #include "evaluate/compile_cache.hpp"
-#include "evaluate/live_pump.hpp"
+#include "evaluate/scheduler.hpp"
 
 namespace ergotune {
 
@@ -35,42 +36,44 @@ std::string hash_of_included_files(const Problem& problem) {
 }
 
 struct LiveEvaluator::State {
-  LivePump pump;
+  Scheduler scheduler;
+  explicit State(const Problem& problem, const LiveOptions& options)
+      : scheduler(
+            problem, options,
+            start_children(options.worker_command.empty() ? std::vector{own_program(), std::string("worker")}
+                                                          : options.worker_command)) {}
 };
 
 LiveEvaluator::LiveEvaluator(const Problem& problem, LiveOptions options)
-    : state_(new State{{problem, std::move(options)}}) {}
+    : state_(std::make_unique<State>(problem, options)) {}
 LiveEvaluator::~LiveEvaluator() = default;
 
-const DeviceInfo& LiveEvaluator::device() const { return state_->pump.device(); }
-const std::string& LiveEvaluator::compiler_identity() const { return state_->pump.compiler_identity(); }
-std::vector<std::string> LiveEvaluator::notes() const { return state_->pump.notes(); }
+const DeviceInfo& LiveEvaluator::device() const { return state_->scheduler.device(); }
+const std::string& LiveEvaluator::compiler_identity() const { return state_->scheduler.compiler_identity(); }
+std::vector<std::string> LiveEvaluator::notes() const { return state_->scheduler.notes(); }
 
 bool LiveEvaluator::establish_reference(const std::vector<Configuration>& candidates) {
-  for (const Configuration& candidate : candidates) {
-    if (state_->pump.has_reference()) return true;
-    EvaluationRequest request;
-    request.id = ~std::uint64_t{0};
-    request.configuration = candidate;
-    state_->pump.submit(std::move(request), true);
-    const auto answer = state_->pump.wait_for_reference(1e6);
-    if (!answer) return false;
-  }
-  return state_->pump.has_reference();
+  return state_->scheduler.establish_reference(candidates);
 }
 
-std::string LiveEvaluator::description() const { return fmt::format("{} ({})", device().id, device().name); }
-
-// Every compile worker busy, one configuration on the device, and one or two ready to follow it.
-std::size_t LiveEvaluator::capacity() const {
-  return device().is_cpu ? state_->pump.jobs() : state_->pump.jobs() + 3;
+void LiveEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) {
+  state_->scheduler.set_controls(std::make_unique<SlotControls>(std::move(session), std::move(parameters)));
 }
 
-void LiveEvaluator::submit(EvaluationRequest request) { state_->pump.submit(std::move(request), false); }
-std::optional<EvaluationResult> LiveEvaluator::wait(double seconds) { return state_->pump.wait(seconds); }
-std::size_t LiveEvaluator::pending() const { return state_->pump.pending(); }
-void LiveEvaluator::cancel() { state_->pump.cancel(); }
-void LiveEvaluator::set_journal(RunJournal* journal) { state_->pump.set_journal(journal); }
-int LiveEvaluator::runner_pid() const { return state_->pump.runner_pid(); }
+std::string LiveEvaluator::description() const {
+  const std::string control = state_->scheduler.control();
+  const std::string words = fmt::format("{} ({})", device().id, device().name);
+  return control.empty() ? words : fmt::format("{}, clocks set through {}", words, control);
+}
+
+std::size_t LiveEvaluator::capacity() const { return state_->scheduler.capacity(); }
+void LiveEvaluator::submit(EvaluationRequest request) { state_->scheduler.submit(std::move(request)); }
+std::optional<EvaluationResult> LiveEvaluator::wait(double seconds) {
+  return state_->scheduler.wait(seconds);
+}
+std::size_t LiveEvaluator::pending() const { return state_->scheduler.pending(); }
+void LiveEvaluator::cancel() { state_->scheduler.cancel(); }
+void LiveEvaluator::set_journal(RunJournal* journal) { state_->scheduler.set_journal(journal); }
+int LiveEvaluator::runner_pid() const { return state_->scheduler.runner_pid(); }
 
 }  // namespace ergotune

@@ -4,18 +4,21 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/evaluate/live.hpp"
-#include "evaluate/compile_cache.hpp"
+#include "evaluate/compile_step.hpp"
 #include "evaluate/energy_link.hpp"
+#include "evaluate/machine_fault.hpp"
+#include "evaluate/slot_controls.hpp"
 
 namespace ergotune {
 
 struct InProcessEvaluator::State {
   Problem problem;
   LiveOptions options;
+  // Destroyed in reverse order: what measures ends before the clocks go back.
+  std::unique_ptr<SlotControls> controls;
   std::unique_ptr<Device> device;
   std::unique_ptr<Compiler> compiler;
-  std::string identity;
-  CompileCache cache;
+  CompileStep step;
   Runner runner;
   std::vector<std::string> notes;
   std::deque<EvaluationRequest> queue;
@@ -26,10 +29,10 @@ struct InProcessEvaluator::State {
         options(std::move(o)),
         device(open_device(options.device, &problem)),
         compiler(device->make_compiler()),
-        identity(compiler->identity()),
-        cache(!options.use_cache             ? std::filesystem::path()
-              : options.cache_folder.empty() ? CompileCache::default_folder()
-                                             : options.cache_folder),
+        step(*compiler, device->info(),
+             CompileCache(!options.use_cache             ? std::filesystem::path()
+                          : options.cache_folder.empty() ? CompileCache::default_folder()
+                                                         : options.cache_folder)),
         runner(*device, problem, options.measure) {
     if (options.energy) {
       add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure,
@@ -37,30 +40,40 @@ struct InProcessEvaluator::State {
     }
   }
 
-  Measurement measure(const Configuration& configuration, const RunOptions& run) {
-    const double started = host_seconds();
-    Binary binary;
-    try {
-      const CompileJob job = runner.compile_job(configuration);
-      const std::string key = CompileCache::key(job, identity);
-      if (auto known = cache.find(key)) {
-        binary = std::move(*known);
-      } else {
-        binary = compiler->compile(job);
-        cache.store(key, binary);
-      }
-    } catch (const std::exception& error) {
-      Measurement failed;
-      failed.status = Status::compile_error;
-      failed.message = error.what();
-      failed.compile_seconds = host_seconds() - started;
-      failed.finished_at = wall_seconds();
-      return failed;
+  std::string board() const { return device->info().uuid.empty() ? device->info().id : device->info().uuid; }
+
+  /// The request that comes next: of those with the setting in force, while there are any, the oldest.
+  EvaluationRequest take_next() {
+    std::size_t position = 0;
+    if (controls) {
+      std::vector<ControlSetting> settings;
+      for (const EvaluationRequest& request : queue)
+        settings.push_back(controls->setting_of(request.configuration));
+      position = controls->order(settings).front();
     }
-    const double compiled = host_seconds() - started;
-    Measurement measurement = runner.run(configuration, binary, run);
-    measurement.compile_seconds = compiled;
+    EvaluationRequest request = std::move(queue[position]);
+    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(position));
+    return request;
+  }
+
+  Measurement run(const EvaluationRequest& request, const Binary& binary) {
+    ControlSetting setting;
+    if (controls) {
+      setting = controls->setting_of(request.configuration);
+      if (auto refusal = controls->apply(setting)) return *refusal;
+    }
+    if (journal) journal->about_to_run(request);
+    RunOptions run;
+    run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
+    run.objective_quantity = request.objective_quantity;
+    Measurement measurement = runner.run(request.configuration, binary, run);
+    throw_if_machines_fault(measurement.status, measurement.message, device->info());
+    if (controls) controls->compare(setting, measurement);
     return measurement;
+  }
+
+  CompileOutcome compile(const Configuration& configuration) {
+    return step.run([&] { return runner.compile_job(configuration); });
   }
 };
 
@@ -70,33 +83,47 @@ InProcessEvaluator::~InProcessEvaluator() = default;
 
 Runner& InProcessEvaluator::runner() { return state_->runner; }
 const DeviceInfo& InProcessEvaluator::device() const { return state_->device->info(); }
-const std::string& InProcessEvaluator::compiler_identity() const { return state_->identity; }
+const std::string& InProcessEvaluator::compiler_identity() const { return state_->step.identity(); }
 std::vector<std::string> InProcessEvaluator::notes() const { return state_->notes; }
+
+void InProcessEvaluator::set_controls(std::unique_ptr<ControlSession> session,
+                                      std::vector<Parameter> parameters) {
+  state_->controls = std::make_unique<SlotControls>(std::move(session), std::move(parameters));
+}
 
 bool InProcessEvaluator::establish_reference(const std::vector<Configuration>& candidates) {
   RunOptions run;
   run.reference_only = true;
   for (const Configuration& candidate : candidates) {
     if (state_->runner.has_reference()) return true;
-    state_->measure(candidate, run);
+    const CompileOutcome compiled = state_->compile(candidate);
+    if (compiled.status == Status::ok) state_->runner.run(candidate, compiled.binary, run);
   }
   return state_->runner.has_reference();
 }
 
 std::string InProcessEvaluator::description() const {
-  return fmt::format("{} ({})", device().id, device().name);
+  const std::string words = fmt::format("{} ({})", device().id, device().name);
+  return state_->controls ? fmt::format("{}, clocks set through {}", words, state_->controls->id()) : words;
 }
+std::size_t InProcessEvaluator::capacity() const { return state_->controls ? 8 : 1; }
 void InProcessEvaluator::submit(EvaluationRequest request) { state_->queue.push_back(std::move(request)); }
 
 std::optional<EvaluationResult> InProcessEvaluator::wait(double) {
   if (state_->queue.empty()) return std::nullopt;
-  EvaluationRequest request = std::move(state_->queue.front());
-  state_->queue.pop_front();
-  if (state_->journal) state_->journal->about_to_run(request);
-  RunOptions run;
-  run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
-  run.objective_quantity = request.objective_quantity;
-  return EvaluationResult{request.id, request.index, state_->measure(request.configuration, run)};
+  const EvaluationRequest request = state_->take_next();
+  CompileOutcome compiled = state_->compile(request.configuration);
+  EvaluationResult result{request.id, request.index, {}, {}};
+  if (compiled.status == Status::ok) {
+    result.measurement = state_->run(request, compiled.binary);
+    result.board = state_->board();
+  } else {
+    result.measurement.status = compiled.status;
+    result.measurement.message = std::move(compiled.message);
+    result.measurement.finished_at = wall_seconds();
+  }
+  result.measurement.compile_seconds = compiled.seconds;
+  return result;
 }
 
 std::size_t InProcessEvaluator::pending() const { return state_->queue.size(); }

@@ -1,10 +1,9 @@
 // What the session and its workers say to each other: typed messages as bytes. It knows nothing of its
-// transport (a socket pair now; MPI ranks and Slurm steps later), and it believes nothing: every length is
-// checked, so that a worker whose memory a kernel has trampled on cannot take the session down.
+// transport, and it believes nothing: every length is checked, so that a worker whose memory a kernel has
+// trampled on cannot take the session down.
 //
 // A frame is: magic "ERGW", version (1 byte), type (1 byte), two zero bytes, payload length (4 bytes),
-// payload. All numbers are little-endian; strings and lists are a 4-byte count (8 for byte strings) and their
-// elements.
+// payload (base/serialise.hpp says how values lie in it).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "ergotune/base/error.hpp"
+#include "base/serialise.hpp"
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/measure/runner.hpp"
@@ -23,16 +22,13 @@
 
 namespace ergotune::protocol {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 /// No frame is larger: a length beyond it is garbage, not a message.
 constexpr std::uint32_t kLargestPayload = 1u << 30;
 
-class ProtocolError : public Error {
- public:
-  using Error::Error;
-};
+using ProtocolError = FormatError;
 
-enum class Role : std::uint8_t { compiler = 1, runner = 2 };
+enum class Role : std::uint8_t { compiler, runner };
 
 /// First message to a worker.
 struct Setup {
@@ -45,7 +41,6 @@ struct Setup {
   bool energy = false;        ///< runner: measure energy too
   double energy_seconds = 0;  ///< runner: s of energy measurement per configuration; 0: the default
   std::vector<std::string> sensors;
-  std::uint64_t memory_limit = 0;  ///< bytes of private memory the worker may take; 0: no limit
 };
 /// The worker is ready for requests.
 struct Ready {
@@ -54,13 +49,15 @@ struct Ready {
   bool has_reference = false;
   std::vector<std::string> notes;
 };
-/// The worker cannot serve at all: the user's mistake, or the tool's own failure.
+/// The worker cannot serve, at its start or any more: the user's mistake, the machine's fault (no room for
+/// temporary files), or the tool's own failure. It is no configuration's result; the session ends with it.
 struct Failed {
   bool user_error = false;
   std::string message;
 };
 struct Compile {
   std::uint64_t id = 0;
+  std::uint32_t kernel = 0;  ///< position in Problem::kernels
   Configuration configuration;
 };
 struct Compiled {
@@ -74,7 +71,7 @@ struct Compiled {
 struct Run {
   std::uint64_t id = 0;
   Configuration configuration;
-  Binary binary;
+  std::vector<Binary> binaries;  ///< one for each of Problem::kernels
   RunOptions options;
 };
 struct Ran {

@@ -6,7 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <thread>
@@ -15,10 +17,11 @@
 #include "ergotune/evaluate/live.hpp"
 #include "ergotune/problem/load.hpp"
 #include "evaluate/channel.hpp"
-#include "evaluate/compile_cache.hpp"
+#include "evaluate/compile_step.hpp"
 #include "evaluate/energy_link.hpp"
-#include "measure/keep_warm.hpp"
+#include "evaluate/machine_fault.hpp"
 #include "measure/configure.hpp"
+#include "measure/keep_warm.hpp"
 
 namespace ergotune {
 namespace {
@@ -54,8 +57,32 @@ void redirect_output(int log) {
   }
 }
 
-void limit_memory(std::uint64_t bytes) {
-  if (!kMemoryMayBeLimited || bytes == 0) return;
+/// Bytes of memory that are free now; 0 where nobody tells.
+std::uint64_t free_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::string name, unit;
+  std::uint64_t kilobytes = 0;
+  while (in >> name >> kilobytes) {
+    std::getline(in, unit);
+    if (name == "MemAvailable:") return kilobytes * 1024;
+  }
+  return 0;
+}
+
+/// Bytes of private memory that this process has now.
+std::uint64_t own_memory() {
+  std::ifstream in("/proc/self/statm");
+  std::uint64_t pages = 0;
+  for (int field = 0; field < 6; ++field) in >> pages;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Holds kernels that allocate without end to three quarters of what is free: a CPU device shares its memory with
+/// everything else. (A GPU driver reserves far more than it uses.)
+void limit_memory() {
+  const std::uint64_t free = free_memory();
+  if (!kMemoryMayBeLimited || free == 0) return;
+  const std::uint64_t bytes = own_memory() + std::max<std::uint64_t>(free / 4 * 3, 1ull << 30);
   const rlimit limit{bytes, bytes};
   ::setrlimit(RLIMIT_DATA, &limit);
 }
@@ -67,37 +94,16 @@ class CompileService {
         device_(setup.device),
         constants_(problem_.constants_for(device_.name, device_.properties)),
         compiler_(open_compiler(setup.device_id)),
-        identity_(compiler_->identity()),
-        cache_(setup.cache_folder) {}
+        step_(*compiler_, device_, CompileCache(setup.cache_folder)) {}
 
-  const std::string& identity() const { return identity_; }
+  const std::string& identity() const { return step_.identity(); }
 
   Compiled compile(const Compile& request) {
-    Compiled answer;
-    answer.id = request.id;
-    const double started = host_seconds();
-    try {
-      const CompileJob job =
-          make_compile_job(problem_, problem_.kernel(), device_, constants_, request.configuration);
-      const std::string key = CompileCache::key(job, identity_);
-      if (auto known = cache_.find(key)) {
-        answer.binary = std::move(*known);
-        answer.from_cache = true;
-      } else {
-        answer.binary = compiler_->compile(job);
-        cache_.store(key, answer.binary);
-      }
-    } catch (const DeviceError& error) {
-      answer.status = error.fault() == DeviceFault::unsupported ? Status::unsupported
-                      : error.fault() == DeviceFault::timeout   ? Status::timeout
-                                                                : Status::compile_error;
-      answer.message = error.what();
-    } catch (const std::exception& error) {
-      answer.status = Status::compile_error;
-      answer.message = error.what();
-    }
-    answer.seconds = host_seconds() - started;
-    return answer;
+    const Kernel& kernel = problem_.kernels.at(request.kernel);
+    CompileOutcome outcome = step_.run(
+        [&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
+    return {request.id,      outcome.status,    std::move(outcome.message), std::move(outcome.binary),
+            outcome.seconds, outcome.from_cache};
   }
 
  private:
@@ -105,8 +111,7 @@ class CompileService {
   DeviceInfo device_;
   Constants constants_;
   std::unique_ptr<Compiler> compiler_;
-  std::string identity_;
-  CompileCache cache_;
+  CompileStep step_;
 };
 
 class RunService {
@@ -133,6 +138,8 @@ class RunService {
     return channel.receive(-1);
   }
 
+  bool on_cpu() const { return device_->info().is_cpu; }
+
   Ready ready() const {
     Ready answer;
     answer.device = device_->info();
@@ -145,7 +152,8 @@ class RunService {
     const double started = host_seconds();
     Ran answer;
     answer.id = request.id;
-    answer.measurement = runner_.run(request.configuration, request.binary, request.options);
+    answer.measurement = runner_.run(request.configuration, request.binaries.at(0), request.options);
+    throw_if_machines_fault(answer.measurement.status, answer.measurement.message, device_->info());
     answer.healthy = runner_.healthy();
     has_run_ = true;
     answer.has_reference = runner_.has_reference();
@@ -177,7 +185,7 @@ void serve_compiler(Channel& channel, const Setup& setup) {
 
 void serve_runner(Channel& channel, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
-  limit_memory(setup.memory_limit);
+  if (service.on_cpu()) limit_memory();
   channel.send(service.ready());
   while (true) {
     const std::optional<Message> message = service.next(channel);

@@ -4,7 +4,7 @@
 // Every message: magic, version, type, the connection's nonce, a sequence number, then its fields. The daemon
 // chooses the nonce per connection and says it in its first message; a client counts its requests from 1. So
 // a message that was recorded on another connection (wrong nonce) or sent again (old number) is refused.
-// Numbers are little-endian; text is a 16-bit length and bytes.
+// The fields are written by base/serialise.hpp.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@
 namespace ergotune::helper {
 
 inline constexpr std::uint32_t kMagic = 0x47525445;  // "ETRG"
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 inline constexpr std::size_t kMaxMessage = 16384;
 inline constexpr std::size_t kMaxText = 1024;
 inline constexpr std::size_t kMaxValues = 1024;
 
+/// In the order of the variants Request and Answer.
 enum class Type : std::uint16_t {
   list = 1,
   range,

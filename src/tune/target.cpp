@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "ergotune/base/error.hpp"
-#include "ergotune/evaluate/controlled.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/problem/quantity.hpp"
@@ -204,8 +203,7 @@ void open_live(Target& target, const TargetOptions& options) {
     control_options.take_over = options.take_over;
     auto session = ControlSession::open(std::move(control), control_options);
     for (const std::string& note : session->notes()) target.notes.push_back(note);
-    target.evaluator =
-        make_controlled_evaluator(std::move(target.evaluator), std::move(session), target.space->parameters());
+    target.live->set_controls(std::move(session), target.space->parameters());
   }
 }
 

@@ -67,13 +67,29 @@ TEST(HelperProtocol, CutLengthenedAndForeignMessagesAreNone) {
   EXPECT_FALSE(decode_request(std::string(kMaxMessage + 1, 'x'), header));
 }
 
+TEST(HelperProtocol, HoweverMuchThereIsToSayItFitsAMessage) {
+  Header header;
+  DevicesAnswer devices;
+  devices.devices.assign(200, {std::string(3000, 'i'), std::string(3000, 'k'), true});
+  ControlRange range;
+  range.values.assign(5000, 1410);
+  for (const Answer& answer : std::vector<Answer>{devices, RangeAnswer{range}, ClocksAnswer{range.values},
+                                                  DoneAnswer{ControlStatus::failed, std::string(9000, 'm'), 0}}) {
+    const auto bytes = encode(1, 2, answer);
+    EXPECT_LE(bytes.size(), kMaxMessage) << answer.index();
+    EXPECT_TRUE(decode_answer(bytes, header)) << answer.index();
+  }
+  const Request request = AcquireRequest{"GPU-1", std::string(9000, 'c'), 30, true};
+  EXPECT_TRUE(decode_request(encode(7, 9, request), header));
+}
+
 TEST(HelperProtocol, NumbersThatAreNoneAreRefused) {
   Header header;
   for (const double value : {std::nan(""), double{INFINITY}, -double{INFINITY}})
     EXPECT_FALSE(decode_request(
         encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, value})), header));
   auto bytes = encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, 1}));
-  bytes[24 + 2 + 1] = 3;  // after the header and the text: a quantity that there is not
+  bytes[24 + 4 + 1] = 3;  // after the header and the text: a quantity that there is not
   EXPECT_FALSE(decode_request(bytes, header));
 }
 

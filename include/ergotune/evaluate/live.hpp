@@ -14,6 +14,8 @@
 
 namespace ergotune {
 
+class ControlSession;
+
 struct LiveOptions {
   /// "cuda:0", "opencl", "host" ...; empty: the best that compiles one of the problem's languages.
   std::string device;
@@ -53,11 +55,19 @@ class LiveDevice {
   virtual bool establish_reference(const std::vector<Configuration>& candidates) = 0;
   /// What the workers had to say: a sensor that is not there, a driver's remark.
   virtual std::vector<std::string> notes() const = 0;
+  /// From now on the execution parameters (those of `parameters`, the space's in their order, that are not code) are set
+  /// through `session` right before a configuration runs, in an order that changes them as seldom as possible. A setting
+  /// that the hardware refuses is that configuration's status (unsupported for an invalid value or pair, launch_error
+  /// for the rest). Where the clock that ran (quantity core_clock) is not the one asked for, the measurement gets a
+  /// warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator ends. Called before the
+  /// first submit().
+  virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) = 0;
 };
 
 /// Compile workers run ahead of one runner, each a child process. A crash, an endless kernel or a lost
 /// context ends the child, becomes that configuration's status, and the child is replaced. On a CPU device
-/// compiling and measuring never overlap.
+/// compiling and measuring never overlap. What is the machine's fault (no room for temporary files, no compiler) is no
+/// configuration's status: wait() throws it.
 class LiveEvaluator : public Evaluator, public LiveDevice {
  public:
   /// Starts the runner and waits for it. Throws UserError (unknown device, buffers that do not fit, a
@@ -71,6 +81,7 @@ class LiveEvaluator : public Evaluator, public LiveDevice {
   const std::string& compiler_identity() const override;
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) override;
 
   std::string description() const override;
   Provenance provenance() const override { return Provenance::measured; }
@@ -101,10 +112,12 @@ class InProcessEvaluator : public Evaluator, public LiveDevice {
   const std::string& compiler_identity() const override;
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) override;
 
   std::string description() const override;
   Provenance provenance() const override { return Provenance::measured; }
-  std::size_t capacity() const override { return 1; }
+  /// With clocks more than one: what is seen beforehand can be put in order.
+  std::size_t capacity() const override;
   void submit(EvaluationRequest request) override;
   std::optional<EvaluationResult> wait(double seconds) override;
   std::size_t pending() const override;

@@ -1,0 +1,130 @@
+// Workers that are children of this process, at the other end of a socket pair.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "ergotune/base/process.hpp"
+#include "evaluate/link.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr std::size_t kLastWords = 2000;
+
+void collect_descendants(pid_t pid, std::vector<pid_t>& found) {
+  std::ifstream children(fmt::format("/proc/{}/task/{}/children", pid, pid));
+  for (pid_t child = 0; children >> child;) {
+    found.push_back(child);
+    collect_descendants(child, found);
+  }
+}
+
+/// A worker's standard error: memory, so that a crash in the middle of a word loses nothing.
+class Log {
+ public:
+  // Its number is above those that a child's standard streams and its socket take.
+  Log() {
+    const int fresh = ::memfd_create("ergotune-worker-log", MFD_CLOEXEC);
+    if (fresh < 0) return;
+    descriptor_ = ::fcntl(fresh, F_DUPFD_CLOEXEC, 10);
+    ::close(fresh);
+  }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int descriptor() const { return descriptor_; }
+
+  std::string end_of_text() const {
+    const off_t size = descriptor_ >= 0 ? ::lseek(descriptor_, 0, SEEK_END) : 0;
+    if (size <= 0) return {};
+    const off_t from = std::max<off_t>(0, size - static_cast<off_t>(kLastWords));
+    std::string text(static_cast<std::size_t>(size - from), '\0');
+    const ssize_t n = ::pread(descriptor_, text.data(), text.size(), from);
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    return text;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+ChildProcess start_worker(std::vector<std::string> command, int socket, int log) {
+  command.insert(command.end(), {"--descriptor", "3"});
+  if (log >= 0) {
+    command.insert(command.end(), {"--log", std::to_string(log)});
+    // The log is inherited under its own number: only this child may have it, so it is open across exec just
+    // now.
+    ::fcntl(log, F_SETFD, 0);
+  }
+  try {
+    ChildProcess process = ChildProcess::start(command, {}, socket);
+    if (log >= 0) ::fcntl(log, F_SETFD, FD_CLOEXEC);
+    ::close(socket);
+    return process;
+  } catch (...) {
+    ::close(socket);
+    throw;
+  }
+}
+
+class ChildLink final : public Link {
+ public:
+  ChildLink(const std::vector<std::string>& command, protocol::SocketPair sockets)
+      : Link(protocol::Channel(sockets.ours)),
+        process_(start_worker(command, sockets.theirs, log_.descriptor())) {}
+  ~ChildLink() override { kill(); }
+
+  Ending end() override {
+    kill();
+    Ending ending;
+    const int status = process_.wait().value_or(0);
+    if (WIFSIGNALED(status)) {
+      ending.signal = WTERMSIG(status);
+      ending.words = fmt::format("signal {} ({})", ending.signal, strsignal(ending.signal));
+    } else {
+      ending.words = fmt::format("exit code {}", WEXITSTATUS(status));
+    }
+    ending.last_words = log_.end_of_text();
+    return ending;
+  }
+  int process() const override { return std::max(0, process_.pid()); }
+
+ private:
+  // With all its descendants: a compiler that a worker runs lives in a group of its own.
+  void kill() {
+    if (process_.pid() <= 0) return;
+    std::vector<pid_t> descendants;
+    collect_descendants(process_.pid(), descendants);
+    process_.kill(SIGKILL);
+    for (const pid_t pid : descendants) ::kill(pid, SIGKILL);
+  }
+
+  Log log_;
+  ChildProcess process_;
+};
+
+}  // namespace
+
+StartLink start_children(std::vector<std::string> command) {
+  return [command = std::move(command)](const protocol::Setup& setup) {
+    auto link = std::make_unique<ChildLink>(command, protocol::make_socket_pair());
+    try {
+      link->channel().send(setup);
+    } catch (const protocol::Disconnected&) {
+      // it has died already: whoever waits for its answer will see that
+    }
+    return link;
+  };
+}
+
+}  // namespace ergotune

@@ -1,0 +1,126 @@
+#include "evaluate/compile_farm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace ergotune {
+
+using namespace protocol;
+
+namespace {
+constexpr std::size_t kKnownBytes = 256u << 20;
+}
+
+CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
+                         const Problem& problem)
+    : time_limit_(time_limit), kernels_(problem.kernels.size()) {
+  for (const Parameter& parameter : problem.parameters)
+    is_code_.push_back(parameter.kind == ParameterKind::code);
+  for (std::size_t i = 0; i < seats; ++i)
+    desks_.push_back(std::make_unique<Desk>(Desk{Seat(start, setup), {}, 0}));
+}
+
+std::vector<Seat*> CompileFarm::seats() {
+  std::vector<Seat*> seats;
+  for (auto& desk : desks_) seats.push_back(&desk->seat);
+  return seats;
+}
+
+void CompileFarm::prepare(Job& job) const {
+  std::string values;
+  const Configuration& configuration = job.request.configuration;
+  for (std::size_t i = 0; i < configuration.size(); ++i) {
+    if (i < is_code_.size() && is_code_[i]) values += configuration[i].to_literal() + ",";
+  }
+  for (std::size_t kernel = 0; kernel < kernels_; ++kernel)
+    job.code_keys.push_back(fmt::format("{}:{}", kernel, values));
+  job.code.resize(kernels_);
+}
+
+void CompileFarm::fill(Job& job) const {
+  for (std::size_t kernel = 0; kernel < job.code.size(); ++kernel) {
+    if (job.code[kernel]) continue;
+    if (const auto known = known_.find(job.code_keys[kernel]); known != known_.end())
+      job.code[kernel] = known->second;
+  }
+}
+
+bool CompileFarm::being_compiled(const std::string& key) const {
+  return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) {
+    return desk->job && desk->job->code_keys[desk->kernel] == key;
+  });
+}
+
+void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
+  std::set<std::string> left;  // what no worker is free for
+  for (const JobPointer& job : jobs) {
+    for (std::uint32_t kernel = 0; kernel < job->code.size(); ++kernel) {
+      const std::string& key = job->code_keys[kernel];
+      if (job->code[kernel] || being_compiled(key)) continue;
+      const auto free =
+          std::find_if(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
+      if (free == desks_.end()) {
+        left.insert(key);
+        continue;
+      }
+      (*free)->job = job;
+      (*free)->kernel = kernel;
+      (*free)->seat.ask(Compile{job->request.id, kernel, job->request.configuration}, time_limit_);
+    }
+  }
+  auto starting = static_cast<std::size_t>(
+      std::count_if(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->seat.starting(); }));
+  for (auto& desk : desks_) {
+    if (starting >= left.size()) break;
+    if (!desk->seat.empty()) continue;
+    desk->seat.start();
+    ++starting;
+  }
+}
+
+bool CompileFarm::busy() const {
+  return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->job != nullptr; });
+}
+
+CompileFarm::Desk& CompileFarm::desk_of(const Seat& seat) {
+  return **std::find_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat; });
+}
+
+void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> binary) {
+  if (known_bytes_ + binary->bytes.size() > kKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += binary->bytes.size();
+  known_[key] = std::move(binary);
+}
+
+std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compiled) {
+  Desk& desk = desk_of(seat);
+  const JobPointer job = std::exchange(desk.job, nullptr);
+  job->compile_seconds += compiled.seconds;
+  job->ours += std::max(0.0, seat.since_asked() - compiled.seconds);
+  if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
+  job->code[desk.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
+  keep(job->code_keys[desk.kernel], job->code[desk.kernel]);
+  return std::nullopt;
+}
+
+std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lost) {
+  const JobPointer job = std::exchange(desk_of(seat).job, nullptr);
+  if (!job) return std::nullopt;
+  if (lost.why == Lost::Why::late)
+    return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
+  return Failure{job, Status::compile_error, lost.in_words("the compiler")};
+}
+
+void CompileFarm::cancel() {
+  for (auto& desk : desks_) {
+    if (desk->job) desk->seat.clear();
+    desk->job.reset();
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,37 @@
+// One request on its way through the live evaluator.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/power/control.hpp"
+
+namespace ergotune {
+
+struct Job {
+  EvaluationRequest request;
+  /// Only its outputs are wanted, as a reference.
+  bool reference_only = false;
+  /// The only slot that may run it; nullopt: any.
+  std::optional<std::size_t> slot;
+  /// What its execution parameters ask for.
+  ControlSetting setting;
+  /// By kernel of the problem: what the code depends on, and the code once it is there.
+  std::vector<std::string> code_keys;
+  std::vector<std::shared_ptr<const Binary>> code;
+  double compile_seconds = 0;
+  double ours = 0;  ///< s of round trips that neither compiler nor kernel used
+
+  bool compiled() const {
+    return std::all_of(code.begin(), code.end(), [](const auto& binary) { return binary != nullptr; });
+  }
+};
+using JobPointer = std::shared_ptr<Job>;
+
+}  // namespace ergotune

@@ -1,0 +1,22 @@
+// What is the machine's fault is no configuration's result: a full disk, a missing folder for temporary
+// files.
+#pragma once
+
+#include <string>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/measure/measurement.hpp"
+
+namespace ergotune {
+
+/// A full disk that a failed program's words tell of, as a sentence that says what to do; empty when they do
+/// not.
+std::string full_disk_in(const std::string& words);
+
+/// Looks for what keeps every kernel from being compiled or run on `device`: words of a full disk in a
+/// failure, and for devices whose compilers write files (host, PoCL) a folder for them that is missing,
+/// closed or full. Asked only about failures (what is usable is a result anyway). Throws UserError that says
+/// what to do.
+void throw_if_machines_fault(Status status, const std::string& words, const DeviceInfo& device);
+
+}  // namespace ergotune

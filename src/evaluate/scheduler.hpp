@@ -1,0 +1,112 @@
+// The heart of the live evaluator: one ordinary thread owns slots and compile workers and moves
+// configurations from the one to the other. Callers leave it tasks and wait for results; one mutex and one
+// condition variable stand between them and it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "ergotune/evaluate/live.hpp"
+#include "evaluate/compile_farm.hpp"
+#include "evaluate/slot.hpp"
+
+namespace ergotune {
+
+class Scheduler {
+ public:
+  /// Starts the first runner and waits until it is ready, then one compile worker. Throws as LiveEvaluator
+  /// does.
+  Scheduler(const Problem& problem, const LiveOptions& options, StartLink start);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  const DeviceInfo& device() const { return device_; }
+  const std::string& compiler_identity() const { return compiler_identity_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  std::size_t capacity() const;
+
+  void submit(EvaluationRequest request);
+  /// Throws what has ended the work, once the results that there were are handed out.
+  std::optional<EvaluationResult> wait(double seconds);
+  std::size_t pending() const;
+  /// When this returns nothing runs any more and nothing more is noted.
+  void cancel();
+  /// When this returns the journal from before is not used any more.
+  void set_journal(RunJournal* journal);
+  /// Those of the first slot's device.
+  void set_controls(std::unique_ptr<SlotControls> controls);
+  /// The control's id; empty when there is none.
+  std::string control() const;
+  bool establish_reference(const std::vector<Configuration>& candidates);
+  int runner_pid();
+
+ private:
+  struct Descriptor {
+    int number = -1;
+    ~Descriptor();
+  };
+  using Event = std::variant<protocol::Message, Lost>;
+
+  // What callers do.
+  void post(std::function<void()> task);
+  /// Has `task` done by the scheduler's thread and waits for its end.
+  void call(std::function<void()> task);
+  void wake();
+  void ask_for_reference(std::size_t slot, const Configuration& configuration);
+
+  // All below is done by the scheduler's thread alone.
+  void loop();
+  /// False: it is time to end.
+  bool do_tasks();
+  void wait_for_workers();
+  void read_workers();
+  void hand_out();
+  void start_next(Slot& slot);
+  void check(const Event& event);
+  void handle(Slot& slot, Event event);
+  void handle(Seat& compiler, Event event);
+  void accept(const JobPointer& job);
+  /// True where it was still waiting.
+  bool remove(const JobPointer& job);
+  void refuse(const ControlSetting& setting, const Measurement& refusal, const std::string& board);
+  void deliver(const Job& job, Measurement measurement, const std::string& board);
+  void drop_work();
+  void break_down();
+
+  // Set by the constructor.
+  DeviceInfo device_;
+  std::string compiler_identity_;
+  std::vector<std::string> notes_;
+  Descriptor reference_file_, wake_;
+
+  // The thread's own.
+  std::vector<Slot> slots_;
+  std::optional<CompileFarm> farm_;
+  std::vector<JobPointer> waiting_;  ///< in the order in which they came; compiled or not
+  RunJournal* journal_ = nullptr;
+  int failures_in_a_row_ = 0;  ///< workers that ended before they could serve
+  bool over_ = false, stop_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::uint64_t tasks_posted_ = 0, tasks_done_ = 0;
+  std::deque<EvaluationResult> results_;
+  std::size_t pending_ = 0;             ///< requests taken and not yet returned
+  std::size_t references_pending_ = 0;  ///< reference_only requests without their end
+  std::string control_;
+  std::exception_ptr broken_;  ///< why nothing can be measured any more
+  std::thread thread_;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,91 @@
+#include "evaluate/slot.hpp"
+
+#include <fmt/format.h>
+
+#include "ergotune/base/clock.hpp"
+
+namespace ergotune {
+
+using namespace protocol;
+
+Measurement failed_measurement(Status status, const std::string& message) {
+  Measurement measurement;
+  measurement.status = status;
+  measurement.message = message;
+  measurement.finished_at = wall_seconds();
+  return measurement;
+}
+
+std::vector<std::string> Slot::open() {
+  const Ready ready = seat_.start_and_wait("runner");
+  device_ = ready.device;
+  has_reference_ = ready.has_reference;
+  return ready.notes;
+}
+
+std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) const {
+  std::vector<JobPointer> mine;
+  for (const JobPointer& job : waiting) {
+    if (!job->slot || *job->slot == number_) mine.push_back(job);
+  }
+  if (!controls_) return mine;
+  std::vector<ControlSetting> settings;
+  for (const JobPointer& job : mine) settings.push_back(job->setting);
+  std::vector<JobPointer> ordered;
+  for (const std::size_t i : controls_->order(settings)) ordered.push_back(mine[i]);
+  return ordered;
+}
+
+JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
+  const std::vector<JobPointer> ordered = in_order(waiting);
+  for (const JobPointer& job : ordered) {
+    if (job->setting != ordered.front()->setting) break;
+    if (job->compiled()) return job;
+  }
+  return nullptr;
+}
+
+std::optional<Measurement> Slot::apply_setting(const Job& job) {
+  if (!controls_ || job.reference_only) return std::nullopt;
+  return controls_->apply(job.setting);
+}
+
+void Slot::run(JobPointer job) {
+  const EvaluationRequest& request = job->request;
+  Run run;
+  run.id = request.id;
+  run.configuration = request.configuration;
+  for (const auto& binary : job->code) run.binaries.push_back(*binary);
+  run.options.give_up_above = request.repeat ? 1e300 : request.give_up_above;
+  run.options.objective_quantity = request.objective_quantity;
+  run.options.reference_only = job->reference_only;
+  job_ = std::move(job);
+  seat_.ask(std::move(run), time_limit_);
+}
+
+Slot::Finished Slot::take(Ran ran) {
+  Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement)};
+  finished.job->ours += std::max(0.0, seat_.since_asked() - ran.seconds);
+  has_reference_ = ran.has_reference;
+  if (controls_ && !finished.job->reference_only)
+    controls_->compare(finished.job->setting, finished.measurement);
+  if (!ran.healthy) seat_.clear();
+  return finished;
+}
+
+std::optional<Slot::Finished> Slot::take(const Lost& lost) {
+  if (!job_) return std::nullopt;
+  Measurement failed =
+      lost.why == Lost::Why::late
+          ? failed_measurement(Status::timeout,
+                               fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
+          : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
+  return Finished{std::exchange(job_, nullptr), std::move(failed)};
+}
+
+void Slot::cancel() {
+  if (job_) seat_.clear();
+  job_.reset();
+}
+
+}  // namespace ergotune

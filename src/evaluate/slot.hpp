@@ -1,0 +1,71 @@
+// One device with its runner, its controls and its reference. One configuration runs at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluate/job.hpp"
+#include "evaluate/seat.hpp"
+#include "evaluate/slot_controls.hpp"
+
+namespace ergotune {
+
+class Slot {
+ public:
+  struct Finished {
+    JobPointer job;
+    Measurement measurement;
+  };
+
+  /// `time_limit` in s for one configuration on the device.
+  Slot(std::size_t number, const StartLink& start, const protocol::Setup& setup, double time_limit)
+      : number_(number), time_limit_(time_limit), seat_(start, setup) {}
+
+  /// Starts the runner and waits for it; what it has to say. Throws as Seat::start_and_wait does.
+  std::vector<std::string> open();
+  Seat& seat() { return seat_; }
+  const DeviceInfo& device() const { return device_; }
+  /// What results carry: the device's UUID, else its id.
+  const std::string& board() const { return device_.uuid.empty() ? device_.id : device_.uuid; }
+  /// There are outputs to compare with, or none are wanted.
+  bool has_reference() const { return has_reference_; }
+  bool running() const { return job_ != nullptr; }
+
+  void set_controls(std::unique_ptr<SlotControls> controls) { controls_ = std::move(controls); }
+  const SlotControls* controls() const { return controls_.get(); }
+
+  /// Those of `waiting` that may run here, in the order in which they should: it changes clocks seldom.
+  std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
+  /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
+  /// A setting is left only when nobody waits for it any more: going there and back takes longer than waiting
+  /// for a compiler.
+  JobPointer next(const std::vector<JobPointer>& waiting) const;
+  /// Brings a job's setting in force. Where it is refused: what becomes of the job, and of each with that
+  /// setting.
+  std::optional<Measurement> apply_setting(const Job& job);
+  void run(JobPointer job);
+
+  /// The runner's answers.
+  void take(const protocol::Ready& ready) { has_reference_ = ready.has_reference; }
+  Finished take(protocol::Ran ran);
+  std::optional<Finished> take(const Lost& lost);
+  /// Ends what runs.
+  void cancel();
+
+ private:
+  std::size_t number_;
+  double time_limit_;
+  DeviceInfo device_;
+  bool has_reference_ = false;
+  // Destroyed in reverse order: the runner, which may still be measuring, ends before the clocks go back.
+  std::unique_ptr<SlotControls> controls_;
+  Seat seat_;
+  JobPointer job_;
+};
+
+/// A measurement that failed now.
+Measurement failed_measurement(Status status, const std::string& message);
+
+}  // namespace ergotune

@@ -1,0 +1,270 @@
+// The live evaluator's scheduler over scripted workers.
+#include "evaluate/scheduler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "ergotune/base/error.hpp"
+#include "evaluate/scripted_workers.hpp"
+
+namespace ergotune {
+namespace {
+
+using test::Gate;
+using test::ListJournal;
+using test::Script;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct SchedulerTest : ::testing::Test {
+  Script script;
+  Problem problem;
+  LiveOptions options;
+  ListJournal journal;  // outlives the scheduler
+  std::unique_ptr<Scheduler> scheduler;
+
+  SchedulerTest() {
+    Parameter tile;
+    tile.name = "TILE";
+    problem.parameters = {tile};
+    options.jobs = 2;
+    options.use_cache = false;
+  }
+  void start() { scheduler = std::make_unique<Scheduler>(problem, options, script.starter()); }
+  void ask(std::uint64_t id, int tile) { scheduler->submit({id, id, {Value(tile)}, false, 1e300, "time"}); }
+  EvaluationResult next() {
+    auto result = scheduler->wait(20);
+    if (!result) ADD_FAILURE() << "no result came";
+    return result.value_or(EvaluationResult{});
+  }
+  std::map<std::uint64_t, EvaluationResult> collect(std::size_t count) {
+    std::map<std::uint64_t, EvaluationResult> results;
+    while (results.size() < count) {
+      auto result = scheduler->wait(20);
+      if (!result) break;
+      results[result->id] = std::move(*result);
+    }
+    return results;
+  }
+};
+
+TEST_F(SchedulerTest, ResultsCarryTheirBoardAndWhatTheyCost) {
+  script.compile = [](const protocol::Compile& request) {
+    auto answer = Script::compiled(request);
+    if (request.configuration[0] == Value(13)) answer.status = Status::compile_error;
+    return answer;
+  };
+  start();
+  ask(1, 16);
+  ask(2, 13);
+  EXPECT_EQ(scheduler->pending(), 2u);
+  const auto results = collect(2);
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_EQ(results.at(1).measurement.status, Status::ok);
+  EXPECT_EQ(results.at(1).board, "GPU-scripted");
+  EXPECT_EQ(results.at(1).measurement.compile_seconds, 0.5);
+  EXPECT_EQ(results.at(2).measurement.status, Status::compile_error);
+  EXPECT_EQ(results.at(2).board, "") << "it ran nowhere";
+  EXPECT_EQ(scheduler->pending(), 0u);
+  EXPECT_THAT(scheduler->notes(), ElementsAre("a note"));
+}
+
+TEST_F(SchedulerTest, EveryRunIsNotedOnceAndWhatDoesNotCompileIsNot) {
+  script.compile = [](const protocol::Compile& request) {
+    auto answer = Script::compiled(request);
+    if (request.configuration[0] == Value(13)) answer.status = Status::compile_error;
+    return answer;
+  };
+  start();
+  scheduler->set_journal(&journal);
+  EXPECT_TRUE(scheduler->establish_reference({{Value(16)}}));
+  ask(1, 16);
+  ask(2, 13);
+  ask(3, 17);
+  EXPECT_THAT(collect(3), SizeIs(3));
+  scheduler->set_journal(nullptr);
+  EXPECT_EQ(std::multiset<std::uint64_t>(journal.noted.begin(), journal.noted.end()),
+            (std::multiset<std::uint64_t>{1, 3}));
+}
+
+// What a kill leaves behind: one culprit per slot. The result of what ran before is there to be stored when
+// the next is noted.
+TEST_F(SchedulerTest, WhenTheNextRunIsNotedTheResultOfTheOneBeforeIsThere) {
+  script.device.is_cpu = true;
+  start();
+  scheduler->set_journal(&journal);
+  std::vector<std::uint64_t> ended;
+  std::vector<std::size_t> open;  // noted and without a result, at each note
+  journal.also = [&](const EvaluationRequest&) {
+    while (auto result = scheduler->wait(0)) ended.push_back(result->id);
+    open.push_back(journal.noted.size() - ended.size());
+  };
+  for (std::uint64_t id = 1; id <= 6; ++id) ask(id, static_cast<int>(id));
+  for (int i = 0; i < 2000 && scheduler->pending() > 1; ++i) ::usleep(10'000);
+  scheduler->set_journal(nullptr);
+  while (auto result = scheduler->wait(scheduler->pending() > 0 ? 20 : 0)) ended.push_back(result->id);
+  EXPECT_THAT(ended, SizeIs(6));
+  EXPECT_THAT(open, ElementsAre(1u, 1u, 1u, 1u, 1u, 1u));
+}
+
+TEST_F(SchedulerTest, OnACpuCompilingAndMeasuringNeverOverlap) {
+  script.device.is_cpu = true;
+  std::atomic<int> compiling{0}, running{0}, overlaps{0}, together{0};
+  script.compile = [&](const protocol::Compile& request) {
+    if (++compiling == 2) ++together;
+    ::usleep(2000);
+    if (running > 0) ++overlaps;
+    --compiling;
+    return Script::compiled(request);
+  };
+  script.run = [&](const protocol::Run& request) {
+    if (++running > 1) ++overlaps;
+    if (compiling > 0) ++overlaps;
+    ::usleep(2000);
+    if (compiling > 0) ++overlaps;
+    --running;
+    return Script::ran(request);
+  };
+  start();
+  for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
+  EXPECT_THAT(collect(20), SizeIs(20));
+  EXPECT_EQ(overlaps, 0);
+}
+
+TEST_F(SchedulerTest, ElsewhereCompilingRunsAheadOfWhatRuns) {
+  Gate second_compiled;
+  script.compile = [&](const protocol::Compile& request) {
+    if (request.id == 2) second_compiled.open();
+    return Script::compiled(request);
+  };
+  script.run = [&](const protocol::Run& request) {
+    if (request.id == 1) {
+      EXPECT_TRUE(second_compiled.pass());
+    }
+    return Script::ran(request);
+  };
+  start();
+  ask(1, 1);
+  ask(2, 2);
+  EXPECT_THAT(collect(2), SizeIs(2));
+}
+
+TEST_F(SchedulerTest, TheSameCodeIsCompiledOnceAlsoWhileItIsBeingCompiled) {
+  std::atomic<int> compiles{0};
+  Gate all_there;
+  script.compile = [&](const protocol::Compile& request) {
+    ++compiles;
+    EXPECT_TRUE(all_there.pass());
+    return Script::compiled(request);
+  };
+  start();
+  for (std::uint64_t id = 1; id <= 4; ++id) ask(id, 16);
+  scheduler->runner_pid();  // everything before it has been taken in
+  all_there.open();
+  const auto results = collect(4);
+  EXPECT_EQ(compiles, 1);
+  EXPECT_EQ(results.at(1).measurement.compile_seconds, 0.5);
+  EXPECT_EQ(results.at(2).measurement.compile_seconds, 0) << "its code was known";
+}
+
+TEST_F(SchedulerTest, EveryKernelOfAProblemIsCompiledAndAllOfThemRun) {
+  problem.kernels.resize(3);
+  std::vector<std::string> code;
+  script.run = [&](const protocol::Run& request) {
+    for (const Binary& binary : request.binaries) code.push_back(binary.bytes);
+    return Script::ran(request);
+  };
+  start();
+  ask(1, 16);
+  EXPECT_EQ(next().measurement.compile_seconds, 1.5);
+  EXPECT_THAT(code, ElementsAre("0", "1", "2"));
+}
+
+TEST_F(SchedulerTest, CancelDropsWhatWaitsAndTheRestGoesOn) {
+  Gate running;
+  script.run = [&](const protocol::Run& request) {
+    if (request.id == 1) running.open();
+    return Script::ran(request);
+  };
+  start();
+  ask(1, 1);
+  ask(2, 2);
+  EXPECT_TRUE(running.pass());
+  scheduler->cancel();
+  EXPECT_EQ(scheduler->pending(), 0u);
+  EXPECT_FALSE(scheduler->wait(0));
+  ask(3, 3);
+  EXPECT_EQ(next().id, 3u);
+}
+
+TEST_F(SchedulerTest, AWorkerThatCannotServeAnyMoreEndsTheSessionAndNothingCounts) {
+  script.compile = [](const protocol::Compile& request) -> protocol::Message {
+    if (request.id == 1) return Script::compiled(request);
+    return protocol::Failed{true, "the disk is full; make room"};
+  };
+  start();
+  ask(1, 1);
+  EXPECT_EQ(next().id, 1u);
+  ask(2, 2);
+  try {
+    while (const auto result = scheduler->wait(20)) ADD_FAILURE() << "a result of " << result->id;
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "the disk is full; make room");
+  }
+  EXPECT_EQ(scheduler->pending(), 0u);
+  scheduler->cancel();  // what a session does at its end
+  EXPECT_THROW(scheduler->wait(0), UserError);
+}
+
+TEST_F(SchedulerTest, AWorkerThatIsDamagedIsReplaced) {
+  script.run = [](const protocol::Run& request) -> protocol::Message {
+    if (request.id == 1) return protocol::Compiled{};
+    return Script::ran(request);
+  };
+  start();
+  ask(1, 1);
+  const auto first = next();
+  EXPECT_EQ(first.measurement.status, Status::runtime_error);
+  EXPECT_THAT(first.measurement.message, HasSubstr("damaged"));
+  ask(2, 2);
+  EXPECT_EQ(next().measurement.status, Status::ok);
+}
+
+TEST_F(SchedulerTest, WorkersThatNeverServeEndTheSession) {
+  script.run = [](const protocol::Run& request) -> protocol::Message {
+    auto answer = Script::ran(request);
+    answer.healthy = false;
+    return answer;
+  };
+  start();
+  script.ready = [](const protocol::Setup&) { return std::nullopt; };
+  ask(1, 1);
+  EXPECT_EQ(next().id, 1u);
+  ask(2, 1);
+  try {
+    scheduler->wait(20);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const UserError&) {
+    ADD_FAILURE() << "that is not the user's mistake";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("5 workers in a row"));
+    EXPECT_THAT(error.what(), HasSubstr("its last words"));
+  }
+}
+
+TEST_F(SchedulerTest, AnEndBeforeTheStartIsToldAsSuch) {
+  script.ready = [](const protocol::Setup&) { return std::nullopt; };
+  EXPECT_THROW(start(), UserError);
+  script.ready = [](const protocol::Setup&) { return protocol::Failed{true, "no such device"}; };
+  EXPECT_THROW(start(), UserError);
+  script.ready = [](const protocol::Setup&) { return protocol::Failed{false, "broken"}; };
+  EXPECT_THROW(start(), Error);
+}
+
+}  // namespace
+}  // namespace ergotune

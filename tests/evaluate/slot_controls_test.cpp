@@ -1,0 +1,296 @@
+// Clocks beside the runner: a slot's controls on a Tegra tree, alone and under the scheduler with scripted
+// workers.
+#include "evaluate/slot_controls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "ergotune/problem/load.hpp"
+#include "evaluate/scripted_workers.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "power/guardian_host.hpp"
+
+namespace ergotune {
+namespace {
+
+const guardian_host::Host kHost;
+
+using control_trees::kTegraGpu;
+using test::Gate;
+using test::ListJournal;
+using test::Script;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct TegraTest : ::testing::Test {
+  control_trees::Tree tree, state;
+  std::vector<Parameter> parameters;
+  void SetUp() override {
+    control_trees::add_tegra(tree);
+    Parameter clock, tile;
+    clock.name = "core_clock_mhz";
+    clock.kind = ParameterKind::core_clock_mhz;
+    tile.name = "TILE";
+    parameters = {clock, tile};
+  }
+  std::unique_ptr<ControlSession> session() const {
+    ControlEnvironment environment;
+    environment.sysfs_root = tree.root();
+    environment.state_folder = state.root() / "state";
+    return ControlSession::open(open_control("tegra", environment));
+  }
+  std::string clock() const { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
+  static ControlSetting at(double mhz) { return {{ControlQuantity::core_clock_mhz, mhz}}; }
+};
+
+struct SlotControlsTest : TegraTest {
+  std::unique_ptr<SlotControls> controls;
+  void SetUp() override {
+    TegraTest::SetUp();
+    controls = std::make_unique<SlotControls>(session(), parameters);
+  }
+};
+
+TEST_F(SlotControlsTest, ReadASettingAndBringItInForce) {
+  EXPECT_EQ(controls->id(), "tegra");
+  EXPECT_EQ(controls->setting_of({Value(1020.0), Value(16)}), at(1020));
+  EXPECT_FALSE(controls->apply(at(1020)));
+  EXPECT_EQ(clock(), "1020000000");
+}
+
+TEST_F(SlotControlsTest, PutTheSettingInForceFirst) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  EXPECT_THAT(controls->order({at(306), at(1020), at(306), at(1020)}), ElementsAre(1u, 3u, 0u, 2u));
+}
+
+TEST_F(SlotControlsTest, ARefusedSettingIsAStatusAndTheNextIsSetAgain) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  const auto refused = controls->apply(at(999));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, Status::unsupported);
+  EXPECT_THAT(refused->message, HasSubstr("999"));
+  EXPECT_FALSE(controls->apply(at(306)));
+  EXPECT_EQ(clock(), "306000000");
+}
+
+TEST_F(SlotControlsTest, TheClockThatRanIsCompared) {
+  Measurement measurement;
+  controls->compare(at(1020), measurement);
+  EXPECT_THAT(measurement.warnings, SizeIs(0)) << "no clock was read";
+  measurement.quantities["core_clock"] = {1020e6, 0, 1, "", "", Provenance::measured};
+  controls->compare(at(1020), measurement);
+  EXPECT_THAT(measurement.warnings, SizeIs(0));
+  measurement.quantities["core_clock"].value = 900e6;
+  measurement.warnings = {"power cap"};
+  controls->compare(at(1020), measurement);
+  EXPECT_THAT(measurement.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
+}
+
+struct TunedSlot : TegraTest {
+  Script script;
+  Problem problem;
+  std::vector<std::string> log;  // what ran, at which clock; written by the runner's thread
+  double ran_hz = 0;
+  ListJournal journal;
+  std::unique_ptr<Scheduler> scheduler;
+
+  void SetUp() override {
+    TegraTest::SetUp();
+    problem.parameters = parameters;
+    script.run = [this](const protocol::Run& request) { return run(request); };
+    LiveOptions options;
+    options.jobs = 2;
+    options.use_cache = false;
+    scheduler = std::make_unique<Scheduler>(problem, options, script.starter());
+    scheduler->set_controls(std::make_unique<SlotControls>(session(), parameters));
+  }
+  protocol::Ran run(const protocol::Run& request) {
+    log.push_back(request.configuration[0].to_string() + " at " + clock());
+    auto answer = Script::ran(request);
+    const double hz = ran_hz > 0 ? ran_hz : std::stod(clock());
+    answer.measurement.quantities["core_clock"] = {hz, 0, 1, "", "", Provenance::measured};
+    if (ran_hz > 0) answer.measurement.warnings.push_back("power cap");
+    return answer;
+  }
+  void ask(std::uint64_t id, double mhz, int tile = 16) {
+    scheduler->submit({id, id, {Value(mhz), Value(tile)}, false, 1e300, "time"});
+  }
+  std::map<std::uint64_t, EvaluationResult> collect(std::size_t count) {
+    std::map<std::uint64_t, EvaluationResult> results;
+    while (results.size() < count) {
+      auto result = scheduler->wait(20);
+      if (!result) break;
+      results[result->id] = std::move(*result);
+    }
+    return results;
+  }
+};
+
+TEST_F(TunedSlot, SetsTheClockBeforeTheRunAndBatchesByClock) {
+  Gate all_there;
+  script.run = [&](const protocol::Run& request) {
+    EXPECT_TRUE(all_there.pass());
+    return run(request);
+  };
+  const double clocks[] = {306, 1020, 306, 1020, 306, 1300.5};
+  for (std::uint64_t id = 0; id < 6; ++id) ask(id, clocks[id]);
+  EXPECT_EQ(scheduler->pending(), 6u);
+  EXPECT_GE(scheduler->capacity(), 8u) << "what is seen beforehand can be put in order";
+  all_there.open();
+  EXPECT_THAT(collect(6), SizeIs(6));
+  EXPECT_EQ(scheduler->pending(), 0u);
+  EXPECT_THAT(log, ElementsAre("306.0 at 306000000", "306.0 at 306000000", "306.0 at 306000000",
+                               "1020.0 at 1020000000", "1020.0 at 1020000000", "1300.5 at 1300500000"));
+}
+
+TEST_F(TunedSlot, TheJournalIsToldOfEveryRunAndTheClockIsSetByThen) {
+  scheduler->set_journal(&journal);
+  std::map<std::uint64_t, std::string> clock_then;
+  journal.also = [&](const EvaluationRequest& request) { clock_then[request.id] = clock(); };
+  ask(1, 1020);
+  ask(2, 306);
+  ask(3, 999);
+  EXPECT_THAT(collect(3), SizeIs(3));
+  scheduler->set_journal(nullptr);
+  EXPECT_THAT(journal.noted, SizeIs(2)) << "nothing runs at a clock that was refused";
+  EXPECT_EQ(clock_then, (std::map<std::uint64_t, std::string>{{1, "1020000000"}, {2, "306000000"}}));
+}
+
+TEST_F(TunedSlot, CompilingGoesOnWhileAnotherSettingIsMeasured) {
+  Gate second_compiled;
+  script.compile = [&](const protocol::Compile& request) {
+    if (request.id == 2) second_compiled.open();
+    return Script::compiled(request);
+  };
+  script.run = [&](const protocol::Run& request) {
+    if (request.id == 1) {
+      EXPECT_TRUE(second_compiled.pass());
+    }
+    return run(request);
+  };
+  ask(1, 306, 1);
+  ask(2, 1020, 2);
+  EXPECT_THAT(collect(2), SizeIs(2));
+}
+
+TEST_F(TunedSlot, ASettingIsNotLeftWhileOneOfItIsBeingCompiled) {
+  Gate slow_may_compile, others_compiled;
+  script.compile = [&](const protocol::Compile& request) {
+    if (request.id == 2) {
+      EXPECT_TRUE(slow_may_compile.pass());
+    }
+    if (request.id == 3) others_compiled.open();
+    return Script::compiled(request);
+  };
+  script.run = [&](const protocol::Run& request) {
+    if (request.id == 1) {
+      EXPECT_TRUE(others_compiled.pass());
+    }
+    return run(request);
+  };
+  ask(1, 306, 1);
+  ask(2, 306, 2);
+  ask(3, 1020, 3);
+  EXPECT_THAT(collect(1), SizeIs(1));
+  EXPECT_FALSE(scheduler->wait(0.2)) << "the clock was changed although one waits for this one";
+  slow_may_compile.open();
+  EXPECT_THAT(collect(2), SizeIs(2));
+  EXPECT_THAT(log, ElementsAre("306.0 at 306000000", "306.0 at 306000000", "1020.0 at 1020000000"));
+}
+
+TEST_F(TunedSlot, ARefusedClockIsThatConfigurationsStatus) {
+  ask(1, 1020);
+  ask(2, 999);
+  ask(3, 1020);
+  const auto results = collect(3);
+  ASSERT_THAT(results, SizeIs(3));
+  EXPECT_EQ(results.at(1).measurement.status, Status::ok);
+  EXPECT_EQ(results.at(2).measurement.status, Status::unsupported);
+  EXPECT_THAT(results.at(2).measurement.message, HasSubstr("999"));
+  EXPECT_EQ(results.at(2).board, "GPU-scripted");
+  EXPECT_EQ(results.at(3).measurement.status, Status::ok);
+  EXPECT_THAT(log, SizeIs(2)) << "nothing is measured at a clock that was refused";
+}
+
+TEST_F(TunedSlot, AFailingDriverIsALaunchError) {
+  std::filesystem::remove(tree.real(std::string(kTegraGpu) + "/max_freq"));
+  std::filesystem::create_directory(tree.real(std::string(kTegraGpu) + "/max_freq"));
+  ask(1, 1020);
+  const auto results = collect(1);
+  EXPECT_EQ(results.at(1).measurement.status, Status::launch_error);
+  EXPECT_THAT(results.at(1).measurement.message, HasSubstr("max_freq"));
+}
+
+TEST_F(TunedSlot, TheClockThatRanIsCompared) {
+  ran_hz = 900e6;
+  ask(1, 1020);
+  EXPECT_THAT(collect(1).at(1).measurement.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
+  ran_hz = 0;
+  ask(2, 1020);
+  EXPECT_THAT(collect(1).at(2).measurement.warnings, SizeIs(0));
+}
+
+TEST_F(TunedSlot, PutsEverythingBackAtTheEndWhenNothingRunsAnyMore) {
+  control_trees::Tree untouched;
+  control_trees::add_tegra(untouched);
+  ask(1, 1020);
+  collect(1);
+  EXPECT_NE(tree.contents(), untouched.contents());
+  scheduler.reset();
+  EXPECT_EQ(tree.contents(), untouched.contents());
+}
+
+TEST_F(TunedSlot, CancelDropsWhatHasNotStarted) {
+  ask(1, 306);
+  ask(2, 1020);
+  scheduler->cancel();
+  EXPECT_EQ(scheduler->pending(), 0u);
+  EXPECT_FALSE(scheduler->wait(0.05));
+}
+
+TEST_F(TegraTest, TheEvaluatorInThisProcessSetsClocksAndTellsTheJournal) {
+  Problem problem = parse_problem(R"toml(
+name = "plain"
+[parameters]
+CLOCK = [306, 1020]
+TILE = [1, 2]
+[kernel]
+function = "work"
+arguments = [{ name = "b", type = "float32", count = 100, access = "write" }]
+source.c.text = "void work(float* b) { for (int i = 0; i < 100; ++i) b[i] = i; }"
+)toml",
+                                  "/nowhere/plain.toml");
+  problem.parameters.front().kind = ParameterKind::core_clock_mhz;
+  LiveOptions options;
+  options.device = "host";
+  options.use_cache = false;
+  const auto before = tree.contents();
+  {
+    ListJournal journal;
+    std::vector<std::string> clocks;
+    journal.also = [&](const EvaluationRequest&) { clocks.push_back(clock()); };
+    InProcessEvaluator evaluator(problem, options);
+    evaluator.set_controls(session(), problem.parameters);
+    evaluator.set_journal(&journal);
+    EXPECT_THAT(evaluator.description(), HasSubstr("clocks set through tegra"));
+    const double asked[] = {1020, 999, 306, 1020};
+    for (std::uint64_t id = 0; id < 4; ++id)
+      evaluator.submit({id, id, {Value(asked[id]), Value(1)}, false, 1e300, "time"});
+    std::map<std::uint64_t, EvaluationResult> results;
+    while (auto result = evaluator.wait(0)) results[result->id] = std::move(*result);
+    ASSERT_THAT(results, SizeIs(4));
+    EXPECT_EQ(results.at(1).measurement.status, Status::unsupported);
+    EXPECT_TRUE(usable(results.at(0).measurement.status)) << results.at(0).measurement.message;
+    EXPECT_EQ(results.at(0).board, "host");
+    EXPECT_THAT(journal.noted, ElementsAre(0u, 3u, 2u));
+    EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000", "306000000"));
+  }
+  EXPECT_EQ(tree.contents(), before);
+}
+
+}  // namespace
+}  // namespace ergotune
