@@ -1,4 +1,4 @@
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/process.hpp"
 #include "device/backend.hpp"
 #include "device/host_call.hpp"
-#include "ergotune/base/process.hpp"
 
 namespace ergotune::host {
 namespace {

@@ -11,8 +11,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 
 namespace ergotune {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ergotune/base/hash.hpp"
+#include "base/hash.hpp"
 #include "evaluate/compile_cache.hpp"
 #include "evaluate/live_pump.hpp"
 

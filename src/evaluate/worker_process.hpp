@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 #include "evaluate/channel.hpp"
 
 namespace ergotune {

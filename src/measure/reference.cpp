@@ -8,8 +8,8 @@
 #include <fstream>
 #include <memory>
 
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 #include "measure/configure.hpp"
 
 namespace ergotune {

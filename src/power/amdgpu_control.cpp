@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/dynamic_library.hpp"
 
 namespace ergotune::nvml {
 

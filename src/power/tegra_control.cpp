@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
 

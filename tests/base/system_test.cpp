@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/dynamic_library.hpp"
+#include "base/hash.hpp"
+#include "base/process.hpp"
+#include "base/sysfs.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
-#include "ergotune/base/process.hpp"
-#include "ergotune/base/sysfs.hpp"
 
 namespace ergotune {
 namespace {
