@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {

@@ -30,20 +30,6 @@ std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ControlQuantity> quantity_of(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::core_clock_mhz:
-      return ControlQuantity::core_clock_mhz;
-    case ParameterKind::memory_clock_mhz:
-      return ControlQuantity::memory_clock_mhz;
-    case ParameterKind::power_limit_w:
-      return ControlQuantity::power_limit_w;
-    case ParameterKind::code:
-      break;
-  }
-  return std::nullopt;
-}
-
 std::string to_string(ControlStatus status) {
   switch (status) {
     case ControlStatus::ok:
