@@ -15,7 +15,7 @@
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/load.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 #include "measure/kernel_buffers.hpp"
 #include "measure/observation.hpp"
 #include "measure/timing.hpp"

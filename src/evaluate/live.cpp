@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/hash.hpp"
-#include "evaluate/compile_cache.hpp"
 #include "evaluate/live_pump.hpp"
+#include "problem/includes.hpp"
 
 namespace ergotune {
 

@@ -4,8 +4,9 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/evaluate/live.hpp"
-#include "evaluate/compile_cache.hpp"
 #include "evaluate/energy_link.hpp"
+#include "kernel/cached_compiler.hpp"
+#include "measure/compile_status.hpp"
 
 namespace ergotune {
 
@@ -13,9 +14,7 @@ struct InProcessEvaluator::State {
   Problem problem;
   LiveOptions options;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Compiler> compiler;
-  std::string identity;
-  CompileCache cache;
+  CachedCompiler compiler;
   Runner runner;
   std::vector<std::string> notes;
   std::deque<EvaluationRequest> queue;
@@ -25,11 +24,9 @@ struct InProcessEvaluator::State {
       : problem(p),
         options(std::move(o)),
         device(open_device(options.device, &problem)),
-        compiler(device->make_compiler()),
-        identity(compiler->identity()),
-        cache(!options.use_cache             ? std::filesystem::path()
-              : options.cache_folder.empty() ? CompileCache::default_folder()
-                                             : options.cache_folder),
+        compiler(device->make_compiler(), !options.use_cache             ? std::filesystem::path()
+                                          : options.cache_folder.empty() ? CompileCache::default_folder()
+                                                                         : options.cache_folder),
         runner(*device, problem, options.measure) {
     if (options.energy) {
       add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure,
@@ -41,17 +38,10 @@ struct InProcessEvaluator::State {
     const double started = host_seconds();
     Binary binary;
     try {
-      const CompileJob job = runner.compile_job(configuration);
-      const std::string key = CompileCache::key(job, identity);
-      if (auto known = cache.find(key)) {
-        binary = std::move(*known);
-      } else {
-        binary = compiler->compile(job);
-        cache.store(key, binary);
-      }
+      binary = compiler.compile(runner.compile_job(configuration)).binary;
     } catch (const std::exception& error) {
       Measurement failed;
-      failed.status = Status::compile_error;
+      failed.status = compile_status(error);
       failed.message = error.what();
       failed.compile_seconds = host_seconds() - started;
       failed.finished_at = wall_seconds();
@@ -70,7 +60,7 @@ InProcessEvaluator::~InProcessEvaluator() = default;
 
 Runner& InProcessEvaluator::runner() { return state_->runner; }
 const DeviceInfo& InProcessEvaluator::device() const { return state_->device->info(); }
-const std::string& InProcessEvaluator::compiler_identity() const { return state_->identity; }
+const std::string& InProcessEvaluator::compiler_identity() const { return state_->compiler.identity(); }
 std::vector<std::string> InProcessEvaluator::notes() const { return state_->notes; }
 
 bool InProcessEvaluator::establish_reference(const std::vector<Configuration>& candidates) {

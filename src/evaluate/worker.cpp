@@ -15,10 +15,11 @@
 #include "ergotune/evaluate/live.hpp"
 #include "ergotune/problem/load.hpp"
 #include "evaluate/channel.hpp"
-#include "evaluate/compile_cache.hpp"
 #include "evaluate/energy_link.hpp"
+#include "kernel/cached_compiler.hpp"
+#include "kernel/configure.hpp"
+#include "measure/compile_status.hpp"
 #include "measure/keep_warm.hpp"
-#include "measure/configure.hpp"
 
 namespace ergotune {
 namespace {
@@ -66,34 +67,21 @@ class CompileService {
       : problem_(std::move(problem)),
         device_(setup.device),
         constants_(problem_.constants_for(device_.name, device_.properties)),
-        compiler_(open_compiler(setup.device_id)),
-        identity_(compiler_->identity()),
-        cache_(setup.cache_folder) {}
+        compiler_(open_compiler(setup.device_id), setup.cache_folder) {}
 
-  const std::string& identity() const { return identity_; }
+  const std::string& identity() const { return compiler_.identity(); }
 
   Compiled compile(const Compile& request) {
     Compiled answer;
     answer.id = request.id;
     const double started = host_seconds();
     try {
-      const CompileJob job =
-          make_compile_job(problem_, problem_.kernel(), device_, constants_, request.configuration);
-      const std::string key = CompileCache::key(job, identity_);
-      if (auto known = cache_.find(key)) {
-        answer.binary = std::move(*known);
-        answer.from_cache = true;
-      } else {
-        answer.binary = compiler_->compile(job);
-        cache_.store(key, answer.binary);
-      }
-    } catch (const DeviceError& error) {
-      answer.status = error.fault() == DeviceFault::unsupported ? Status::unsupported
-                      : error.fault() == DeviceFault::timeout   ? Status::timeout
-                                                                : Status::compile_error;
-      answer.message = error.what();
+      auto compiled = compiler_.compile(
+          make_compile_job(problem_, problem_.kernel(), device_, constants_, request.configuration));
+      answer.binary = std::move(compiled.binary);
+      answer.from_cache = compiled.from_cache;
     } catch (const std::exception& error) {
-      answer.status = Status::compile_error;
+      answer.status = compile_status(error);
       answer.message = error.what();
     }
     answer.seconds = host_seconds() - started;
@@ -104,9 +92,7 @@ class CompileService {
   Problem problem_;
   DeviceInfo device_;
   Constants constants_;
-  std::unique_ptr<Compiler> compiler_;
-  std::string identity_;
-  CompileCache cache_;
+  CachedCompiler compiler_;
 };
 
 class RunService {

@@ -10,7 +10,7 @@
 
 #include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 
 namespace ergotune {
 namespace {

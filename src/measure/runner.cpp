@@ -8,8 +8,8 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "kernel/configure.hpp"
 #include "measure/compare.hpp"
-#include "measure/configure.hpp"
 #include "measure/kernel_buffers.hpp"
 #include "measure/observation.hpp"
 #include "measure/reference.hpp"

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
-#include <sstream>
 
+#include "base/files.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {
@@ -246,11 +245,7 @@ void read_kernel(const Json& specification, const Source& source, Problem& probl
   code.file =
       (problem.file.parent_path() / text_at(specification, "KernelFile", where, source)).lexically_normal();
   code.include_folders = {std::filesystem::absolute(code.file).parent_path()};
-  if (std::ifstream stream(code.file, std::ios::binary); stream) {
-    std::ostringstream text;
-    text << stream.rdbuf();
-    code.text = text.str();
-  }
+  if (auto text = read_file(code.file)) code.text = std::move(*text);
   kernel.sources.push_back(std::move(code));
   read_sizes(specification, problem);
   read_launch(specification, source, problem);

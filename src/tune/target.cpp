@@ -12,8 +12,8 @@
 #include "ergotune/problem/quantity.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/search/objective.hpp"
-#include "measure/configure.hpp"
-#include "problem/macro_clashes.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
 
 namespace ergotune {
 namespace {

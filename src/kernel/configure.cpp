@@ -1,4 +1,4 @@
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,13 @@
+// What source text includes: compiled code and results depend on those files' contents.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ergotune {
+
+/// A hash over the files that `source` includes, found beside it or in `folders`, recursively; empty when it
+/// includes none of them. System headers are not followed: the compiler's identity stands for them.
+std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
+
+}  // namespace ergotune
