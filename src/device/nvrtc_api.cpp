@@ -45,8 +45,7 @@ std::vector<fs::path> toolkit_folders() {
   return folders;
 }
 
-std::vector<std::string> library_names() {
-  if (const char* name = std::getenv("ERGOTUNE_NVRTC"); name && *name) return {name};
+std::vector<std::string> usual_names() {
   std::vector<std::string> names(kNames.begin(), kNames.end());
   for (const auto& folder : toolkit_folders())
     for (const char* sub : {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
@@ -59,7 +58,7 @@ std::vector<std::string> library_names() {
 
 }  // namespace
 
-Api::Api() : DriverTable(library_names()) {}
+Api::Api() : DriverTable(library_names("ERGOTUNE_NVRTC", usual_names())) {}
 
 const Api& api() {
   static const Api table;

@@ -1,29 +1,15 @@
 #include "kernel/configure.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
 namespace {
-
-std::vector<Language> languages_of(const std::string& backend) {
-  if (backend == "cuda") return {Language::cuda};
-  if (backend == "opencl") return {Language::opencl};
-  if (backend == "hip") return {Language::hip};
-  return {Language::c, Language::cpp, Language::fortran};
-}
-
-const KernelSource* find_source(const Kernel& kernel, const std::string& backend) {
-  for (const Language language : languages_of(backend)) {
-    if (const KernelSource* source = kernel.source_for(language)) return source;
-  }
-  return nullptr;
-}
 
 std::string macro_text(const Value& value) {
   if (value.is_bool()) return value.truthy() ? "1" : "0";
@@ -52,20 +38,6 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
 }
 
 }  // namespace
-
-const KernelSource& source_for_device(const Kernel& kernel, const std::string& backend) {
-  if (const KernelSource* source = find_source(kernel, backend)) return *source;
-  std::vector<std::string> have, wanted;
-  for (const KernelSource& source : kernel.sources) have.push_back(to_string(source.language));
-  for (const Language language : languages_of(backend)) wanted.push_back(to_string(language));
-  throw UserError(fmt::format("the problem has no source in {} for a device of kind {}; it has: {}",
-                              fmt::join(wanted, " or "), backend,
-                              have.empty() ? "none" : fmt::format("{}", fmt::join(have, ", "))));
-}
-
-bool has_source_for(const Kernel& kernel, const std::string& backend) {
-  return find_source(kernel, backend) != nullptr;
-}
 
 const Value* ConfigurationScope::find(std::string_view name) const {
   const std::size_t count = std::min(parameters_->size(), values_->size());

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/hash.hpp"
+#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
 

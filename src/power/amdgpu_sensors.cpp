@@ -1,8 +1,8 @@
 // AMD GPUs through the amdgpu driver's hwmon files.
 #include <fmt/format.h>
 
+#include "base/pci_address.hpp"
 #include "ergotune/base/error.hpp"
-#include "power/pci_address.hpp"
 #include "power/sysfs_sensor.hpp"
 
 namespace ergotune {

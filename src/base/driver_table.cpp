@@ -1,6 +1,13 @@
-#include "device/driver_table.hpp"
+#include "base/driver_table.hpp"
+
+#include <cstdlib>
 
 namespace ergotune {
+
+std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual) {
+  if (const char* name = std::getenv(variable); name && *name) return {name};
+  return usual;
+}
 
 std::string DriverTable::problem() const {
   if (!library_) return reason_;
