@@ -1,11 +1,11 @@
 #include "base/driver_table.hpp"
 
-#include <cstdlib>
+#include "base/environment.hpp"
 
 namespace ergotune {
 
 std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual) {
-  if (const char* name = std::getenv(variable); name && *name) return {name};
+  if (auto name = environment_variable(variable); !name.empty()) return {std::move(name)};
   return usual;
 }
 

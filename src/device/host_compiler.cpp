@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/environment.hpp"
 #include "base/files.hpp"
 #include "base/process.hpp"
 #include "device/backend.hpp"
@@ -45,8 +46,8 @@ void write_source(const std::string& path, const std::string& text) {
 
 /// The compiler's command from the environment ("ccache gcc-12"), else the usual name.
 std::vector<std::string> command_of(const char* variable, const char* usual) {
-  const char* text = std::getenv(variable);
-  std::istringstream words(text && *text ? text : usual);
+  const std::string text = environment_variable(variable);
+  std::istringstream words(text.empty() ? usual : text);
   std::vector<std::string> command;
   for (std::string word; words >> word;) command.push_back(word);
   return command;

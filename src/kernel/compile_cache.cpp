@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/environment.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
@@ -124,10 +125,10 @@ void CompileCache::prune() const {
 }
 
 std::uint64_t CompileCache::limit_from_environment() {
-  const char* text = std::getenv("ERGOTUNE_CACHE_LIMIT");
-  if (!text || !*text) return kDefaultLimit;
+  const std::string text = environment_variable("ERGOTUNE_CACHE_LIMIT");
+  if (text.empty()) return kDefaultLimit;
   char* end = nullptr;
-  const double number = std::strtod(text, &end);
+  const double number = std::strtod(text.c_str(), &end);
   std::string unit = end;
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -135,20 +136,15 @@ std::uint64_t CompileCache::limit_from_environment() {
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
   const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
   const std::size_t power = unit.empty() ? 0 : place + 1;
-  if (end == text || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
+  if (end == text.c_str() || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
     throw UserError(
         fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is no size; write 500M, 2GiB, or 0 for no limit", text));
   return static_cast<std::uint64_t>(std::ldexp(number, static_cast<int>(10 * power)));
 }
 
 std::filesystem::path CompileCache::default_folder() {
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') {
-    return std::filesystem::path(xdg) / "ergotune" / "compiled";
-  }
-  if (const char* home = std::getenv("HOME"); home && *home == '/') {
-    return std::filesystem::path(home) / ".cache" / "ergotune" / "compiled";
-  }
-  return {};
+  const auto caches = user_folder("XDG_CACHE_HOME", ".cache");
+  return caches.empty() ? caches : caches / "compiled";
 }
 
 }  // namespace ergotune

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "base/environment.hpp"
 #include "base/pci_address.hpp"
 
 namespace ergotune::nvml {
@@ -33,8 +33,7 @@ double number(const Value& value, unsigned type) {
 }
 
 std::shared_ptr<const Library> Library::open(std::string* reason) {
-  const char* given = std::getenv("ERGOTUNE_NVML");
-  return open_file(given ? given : "", reason);
+  return open_file(environment_variable("ERGOTUNE_NVML"), reason);
 }
 
 std::shared_ptr<const Library> Library::open_file(const std::string& name, std::string* reason) {
