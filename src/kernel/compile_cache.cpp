@@ -16,7 +16,7 @@
 namespace ergotune {
 namespace {
 
-constexpr std::string_view kMagic = "ergotune code 1\n";
+constexpr std::string_view kMagic = "ergotune code 2\n";
 
 void add_part(std::string& text, std::string_view part) {
   text += fmt::format("{}:", part.size());

@@ -7,6 +7,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
+#include "problem/includes.hpp"
 
 namespace ergotune {
 namespace {
@@ -57,13 +58,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   job.language = source.language;
   job.source = source.text;
   job.source_name = source.file.empty() ? "kernel" : source.file.filename().string();
-  if (!source.file.empty()) job.include_folders.push_back(source.file.parent_path().string());
-  for (const auto& folder : source.include_folders) {
-    if (std::find(job.include_folders.begin(), job.include_folders.end(), folder.string()) ==
-        job.include_folders.end()) {
-      job.include_folders.push_back(folder.string());
-    }
-  }
+  for (const auto& folder : include_folders_of(source)) job.include_folders.push_back(folder.string());
   const auto is_parameter = [&](const std::string& name) {
     return std::any_of(problem.parameters.begin(), problem.parameters.end(),
                        [&](const Parameter& p) { return p.name == name; });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -55,6 +56,18 @@ void collect_includes(const std::string& source, const std::vector<std::string>&
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> include_folders_of(const KernelSource& source) {
+  std::vector<std::filesystem::path> folders;
+  const auto add = [&](const std::filesystem::path& folder) {
+    auto whole = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
+    if (!whole.has_filename()) whole = whole.parent_path();  // "/a/b/" is "/a/b"
+    if (std::find(folders.begin(), folders.end(), whole) == folders.end()) folders.push_back(whole);
+  };
+  if (!source.file.empty()) add(source.file.parent_path());
+  for (const auto& folder : source.include_folders) add(folder);
+  return folders;
+}
 
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
   std::set<std::filesystem::path> seen;
