@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "device/backend.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/problem/load.hpp"
 
