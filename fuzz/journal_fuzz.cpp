@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 #include "power/journal.hpp"
 
 namespace {

@@ -16,7 +16,7 @@
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/measure/workload.hpp"
 #include "ergotune/problem/load.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 #include "measure/observation.hpp"
 #include "measure/problem_buffers.hpp"
 #include "measure/timing.hpp"

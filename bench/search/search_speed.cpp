@@ -11,7 +11,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "ergotune/base/hash.hpp"
+#include "base/hash.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/search/strategy.hpp"

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
-#include "ergotune/base/hash.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/device_profile.hpp"
 #include "ergotune/problem/load.hpp"

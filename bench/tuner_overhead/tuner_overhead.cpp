@@ -20,9 +20,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/process.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/evaluate/live.hpp"
 #include "ergotune/problem/load.hpp"

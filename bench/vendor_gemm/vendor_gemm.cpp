@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/dynamic_library.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"

@@ -1,4 +1,4 @@
-#include "ergotune/base/hash.hpp"
+#include "base/hash.hpp"
 
 #include <fmt/format.h>
 #define XXH_INLINE_ALL

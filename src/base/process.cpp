@@ -1,4 +1,4 @@
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
+
+#include "base/environment.hpp"
 
 namespace ergotune {
 
 Sysfs Sysfs::from_environment() {
-  const char* root = std::getenv("ERGOTUNE_SYSFS_ROOT");
-  return Sysfs(root && *root ? root : "/");
+  const std::string root = environment_variable("ERGOTUNE_SYSFS_ROOT");
+  return Sysfs(root.empty() ? "/" : root);
 }
 
 std::filesystem::path Sysfs::real(const std::filesystem::path& path) const { return root_ / path.relative_path(); }

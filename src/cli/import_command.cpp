@@ -5,10 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.hpp"
 #include "cli/command.hpp"
 #include "cli/results.hpp"
 #include "ergotune/base/clock.hpp"
-#include "ergotune/base/hash.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 

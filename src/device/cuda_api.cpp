@@ -2,19 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 namespace ergotune::cuda {
-namespace {
 
-std::vector<std::string> library_names() {
-  if (const char* name = std::getenv("ERGOTUNE_CUDA"); name && *name) return {name};
-  return {"libcuda.so.1", "libcuda.so"};
-}
-
-}  // namespace
-
-Api::Api() : DriverTable(library_names()) {}
+Api::Api() : DriverTable(library_names("ERGOTUNE_CUDA", {"libcuda.so.1", "libcuda.so"})) {}
 
 const Api& api() {
   static const Api table;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/driver_table.hpp"
+#include "base/driver_table.hpp"
 #include "ergotune/device/device.hpp"
 
 namespace ergotune::cuda {

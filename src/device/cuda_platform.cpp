@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/pci_address.hpp"
 #include "device/backend.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -15,24 +16,13 @@ std::string uuid_of(CUdevice device) {
   const CUresult code = api().cuDeviceGetUuid_v2 ? api().cuDeviceGetUuid_v2(&uuid, device)
                                                  : api().cuDeviceGetUuid(&uuid, device);
   if (code != CUDA_SUCCESS) return {};
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", uuid.bytes[i]);
-  }
-  return text;
+  return device::gpu_uuid(uuid.bytes);
 }
 
-/// "0000:1B:00.0" as CUDA has it to "00000000:1b:00.0" as NVML has it.
 std::string pci_address_of(CUdevice device) {
   char text[32] = {};
   if (api().cuDeviceGetPCIBusId(text, sizeof text, device) != CUDA_SUCCESS) return {};
-  std::string address(text);
-  std::transform(address.begin(), address.end(), address.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  const std::size_t colon = address.find(':');
-  if (colon < 8) address.insert(0, 8 - colon, '0');
-  return address;
+  return normalise_pci_address(text);
 }
 
 DeviceEntry describe(CUdevice device, int number, int driver_version) {
@@ -105,21 +95,12 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
   return found;
 }
 
-DeviceEntry find_device(const std::string& id) {
-  std::string note;
-  for (auto& entry : find_devices(&note))
-    if (entry.info.id == id) return std::move(entry);
-  throw UserError(fmt::format("there is no device \"{}\"{}", id, note.empty() ? "" : " (" + note + ")"));
-}
+DeviceEntry find_device(const std::string& id) { return device::entry_of(id, find_devices); }
 
 }  // namespace ergotune::cuda
 
 namespace ergotune::device {
 
-std::vector<DeviceInfo> list_cuda(std::string* note) {
-  std::vector<DeviceInfo> list;
-  for (auto& entry : cuda::find_devices(note)) list.push_back(std::move(entry.info));
-  return list;
-}
+std::vector<DeviceInfo> list_cuda(std::string* note) { return infos_of(cuda::find_devices(note)); }
 
 }  // namespace ergotune::device

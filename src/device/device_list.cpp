@@ -1,7 +1,9 @@
 // The list of devices over all backends, and opening by id.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "device/backend.hpp"
 
@@ -9,16 +11,11 @@ namespace ergotune {
 namespace {
 
 bool compiles(const DeviceInfo& device, const Problem& problem) {
-  const auto any = [&](std::initializer_list<Language> languages) {
-    return std::any_of(languages.begin(), languages.end(),
-                       [&](Language language) { return problem.kernel().source_for(language) != nullptr; });
-  };
-  if (device.backend == "cuda") return any({Language::cuda});
-  if (device.backend == "opencl") return any({Language::opencl});
-  return any({Language::c, Language::cpp, Language::fortran});
+  return std::all_of(problem.kernels.begin(), problem.kernels.end(),
+                     [&](const Kernel& kernel) { return has_source_for(kernel, device.backend); });
 }
 
-/// True when `id`, as a user wrote it, names this device. "cuda" and "opencl" name the backend's first.
+/// True when `id`, as a user wrote it, names this device. A backend's name stands for its first device.
 bool is_named(const DeviceInfo& device, const std::string& id) {
   if (id == device.id || id == device.backend) return true;
   return !device.uuid.empty() && id == device.backend + ":" + device.uuid;
@@ -32,19 +29,50 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
   throw UserError(text);
 }
 
-DeviceInfo resolve(const std::string& id, const Problem* problem) {
+/// Adds a backend's devices. Never throws: a driver that is there but broken must not hide the others.
+void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& devices,
+                 std::vector<std::string>* notes) {
+  std::string note;
+  try {
+    auto found = backend.list(&note);
+    devices.insert(devices.end(), found.begin(), found.end());
+  } catch (const std::exception& error) {
+    note = error.what();
+  }
+  if (!note.empty() && notes) notes->push_back(note);
+}
+
+/// What stands behind "NAME:" in an id of this backend; nullopt when the id is another's.
+std::optional<std::string> target_in(const std::string& id, const device::Backend& backend) {
+  if (!id.starts_with(backend.name)) return std::nullopt;
+  if (id.size() == backend.name.size()) return std::string();
+  if (id[backend.name.size()] != ':') return std::nullopt;
+  return id.substr(backend.name.size() + 1);
+}
+
+DeviceInfo resolve_any(const Problem* problem) {
   std::vector<std::string> notes;
   const auto devices = list_devices(&notes);
   for (const auto& device : devices)
-    if (id.empty() ? !problem || compiles(device, *problem) : is_named(device, id)) return device;
-  if (id.empty()) {
-    std::string languages;
-    for (const auto& source : problem->kernel().sources)
-      languages += (languages.empty() ? "" : ", ") + to_string(source.language);
-    fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
-                     languages.empty() ? "none" : languages),
-         devices, notes);
+    if (!problem || compiles(device, *problem)) return device;
+  std::vector<std::string> languages;
+  for (const auto& source : problem->kernel().sources) languages.push_back(to_string(source.language));
+  fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
+                   languages.empty() ? "none" : fmt::format("{}", fmt::join(languages, ", "))),
+       devices, notes);
+}
+
+DeviceInfo resolve(const std::string& id, const Problem* problem) {
+  if (id.empty()) return resolve_any(problem);
+  // Only the driver that is meant is opened: the others' start takes its time.
+  for (const auto& backend : device::backends()) {
+    std::vector<DeviceInfo> devices;
+    if (target_in(id, backend)) add_devices(backend, devices, nullptr);
+    for (const auto& device : devices)
+      if (is_named(device, id)) return device;
   }
+  std::vector<std::string> notes;
+  const auto devices = list_devices(&notes);
   fail(fmt::format("there is no device \"{}\"", id), devices, notes);
 }
 
@@ -58,33 +86,23 @@ std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& argumen
 
 std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes) {
   std::vector<DeviceInfo> devices;
-  for (auto* list : {device::list_cuda, device::list_opencl, device::list_host}) {
-    std::string note;
-    try {
-      auto found = list(&note);
-      devices.insert(devices.end(), found.begin(), found.end());
-    } catch (const std::exception& error) {
-      note = error.what();  // a driver that is there but broken must not hide the others
-    }
-    if (!note.empty() && notes) notes->push_back(note);
-  }
+  for (const auto& backend : device::backends()) add_devices(backend, devices, notes);
   return devices;
 }
 
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem) {
   const DeviceInfo info = resolve(id, for_problem);
-  if (info.backend == "cuda") return device::open_cuda(info.id);
-  if (info.backend == "opencl") return device::open_opencl(info.id);
-  return device::open_host();
+  return device::backend_named(info.backend).open(info.id);
 }
 
 std::unique_ptr<Compiler> open_compiler(const std::string& id) {
-  if (id == "host") return device::make_host_compiler();
-  if (id.starts_with("cuda:sm_")) return device::make_cuda_compiler(id.substr(5));
+  for (const auto& backend : device::backends()) {
+    const auto target = target_in(id, backend);
+    if (target && backend.open_driverless)
+      if (auto compiler = backend.open_driverless(*target)) return compiler;
+  }
   const DeviceInfo info = resolve(id, nullptr);
-  if (info.backend == "cuda") return device::make_cuda_compiler_for(info.id);
-  if (info.backend == "opencl") return device::make_opencl_compiler(info.id);
-  return device::make_host_compiler();
+  return device::backend_named(info.backend).open_compiler(info.id);
 }
 
 }  // namespace ergotune

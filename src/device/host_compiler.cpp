@@ -6,12 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "base/environment.hpp"
+#include "base/files.hpp"
+#include "base/process.hpp"
 #include "device/backend.hpp"
 #include "device/host_call.hpp"
-#include "ergotune/base/process.hpp"
 
 namespace ergotune::host {
 namespace {
@@ -42,24 +43,16 @@ class ScratchFolder {
   fs::path path_;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) 
-    throw UserError(fmt::format("cannot write {}: is the disk full? Make room, or set TMPDIR to another folder", path));
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  return bytes.str();
+void write_source(const std::string& path, const std::string& text) {
+  if (const int trouble = write_file(path, text); trouble != 0)
+    throw UserError(fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path,
+                                std::strerror(trouble)));
 }
 
 /// The compiler's command from the environment ("ccache gcc-12"), else the usual name.
 std::vector<std::string> command_of(const char* variable, const char* usual) {
-  const char* text = std::getenv(variable);
-  std::istringstream words(text && *text ? text : usual);
+  const std::string text = environment_variable(variable);
+  std::istringstream words(text.empty() ? usual : text);
   std::vector<std::string> command;
   for (std::string word; words >> word;) command.push_back(word);
   return command;
@@ -88,7 +81,7 @@ class HostCompiler : public Compiler {
                                    job.source_name.empty() ? source : job.source_name);
     text += job.source;
     if (!fortran) text += call_in_source(job);
-    write_file(source, text);
+    write_source(source, text);
 
     std::vector<std::string> command = command_for(job.language);
     for (const char* option : {"-O3", "-fPIC", "-shared"}) command.emplace_back(option);
@@ -100,14 +93,16 @@ class HostCompiler : public Compiler {
     std::string log;
     if (fortran) {
       const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
-      write_file(call, call_of_fortran(job));
+      write_source(call, call_of_fortran(job));
       std::vector<std::string> c_command = command_for(Language::c);
       c_command.insert(c_command.end(), {"-O2", "-fPIC", "-c", "-o", call_object, call});
       run(c_command);
       command.push_back(call_object);
     }
     log = run(command);
-    return {read_file(object), kCallEntry, log};
+    auto code = read_file(object);
+    if (!code) throw Error(fmt::format("cannot read {}: {}", object, std::strerror(errno)));
+    return {std::move(*code), kCallEntry, log};
   }
 
   std::string identity() const override {

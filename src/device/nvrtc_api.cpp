@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
+
+#include "base/environment.hpp"
 
 namespace ergotune::nvrtc {
 namespace {
@@ -26,13 +27,13 @@ std::vector<fs::path> folders_like(const fs::path& parent, const std::string& pr
 std::vector<fs::path> toolkit_folders() {
   std::vector<fs::path> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
-    if (const char* folder = std::getenv(variable); folder && *folder) folders.emplace_back(folder);
+    if (const auto folder = environment_variable(variable); !folder.empty()) folders.emplace_back(folder);
   folders.emplace_back("/usr/local/cuda");
   for (auto& folder : folders_like("/usr/local", "cuda-")) folders.push_back(folder);
   for (const fs::path base : {"/opt/cuda", "/usr/lib/cuda"}) folders.push_back(base);
   // pip packages: nvidia-cuda-nvrtc (12) and the merged nvidia/cu13
   std::vector<fs::path> pythons;
-  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment && *environment)
+  if (const auto environment = environment_variable("VIRTUAL_ENV"); !environment.empty())
     for (auto& folder : folders_like(fs::path(environment) / "lib", "python3"))
       pythons.push_back(folder / "site-packages");
   for (const fs::path parent : {"/usr/local/lib", "/usr/lib"})
@@ -45,8 +46,7 @@ std::vector<fs::path> toolkit_folders() {
   return folders;
 }
 
-std::vector<std::string> library_names() {
-  if (const char* name = std::getenv("ERGOTUNE_NVRTC"); name && *name) return {name};
+std::vector<std::string> usual_names() {
   std::vector<std::string> names(kNames.begin(), kNames.end());
   for (const auto& folder : toolkit_folders())
     for (const char* sub : {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
@@ -59,7 +59,7 @@ std::vector<std::string> library_names() {
 
 }  // namespace
 
-Api::Api() : DriverTable(library_names()) {}
+Api::Api() : DriverTable(library_names("ERGOTUNE_NVRTC", usual_names())) {}
 
 const Api& api() {
   static const Api table;

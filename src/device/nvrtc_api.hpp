@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "device/driver_table.hpp"
+#include "base/driver_table.hpp"
 
 namespace ergotune::nvrtc {
 

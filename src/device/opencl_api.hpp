@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/driver_table.hpp"
+#include "base/driver_table.hpp"
 
 namespace ergotune::opencl {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/backend.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::opencl {
 namespace {
@@ -47,12 +48,7 @@ std::string uuid_of(cl_device_id device, const std::string& extensions) {
   unsigned char bytes[16] = {};
   if (api().clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) != CL_SUCCESS)
     return {};
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", bytes[i]);
-  }
-  return text;
+  return device::gpu_uuid(bytes);
 }
 
 std::string pci_address_of(cl_device_id device, const std::string& extensions) {
@@ -165,12 +161,7 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
   return found;
 }
 
-DeviceEntry find_device(const std::string& id) {
-  std::string note;
-  for (auto& entry : find_devices(&note))
-    if (entry.info.id == id) return std::move(entry);
-  throw UserError(fmt::format("there is no device \"{}\"{}", id, note.empty() ? "" : " (" + note + ")"));
-}
+DeviceEntry find_device(const std::string& id) { return device::entry_of(id, find_devices); }
 
 void check(cl_int code, DeviceFault fault, const char* what) {
   if (code == CL_SUCCESS) return;
@@ -194,10 +185,6 @@ Context::~Context() { api().clReleaseContext(context_); }
 
 namespace ergotune::device {
 
-std::vector<DeviceInfo> list_opencl(std::string* note) {
-  std::vector<DeviceInfo> list;
-  for (auto& entry : opencl::find_devices(note)) list.push_back(std::move(entry.info));
-  return list;
-}
+std::vector<DeviceInfo> list_opencl(std::string* note) { return infos_of(opencl::find_devices(note)); }
 
 }  // namespace ergotune::device

@@ -1,7 +1,14 @@
 #include "device/opencl_program.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "device/backend.hpp"
@@ -9,7 +16,7 @@
 namespace ergotune::opencl {
 namespace {
 
-constexpr std::string_view kMagic = "ergotune-opencl-1\n";
+constexpr std::string_view kMagic = "ergotune-opencl-2\n";
 
 void append(std::string& bytes, const std::string& part) {
   bytes += fmt::format("{}\n", part.size());
@@ -27,12 +34,59 @@ std::string take(const std::string& bytes, std::size_t& at) {
   return bytes.substr(end + 1, size);
 }
 
+/// Include folders as options. No way of quoting a space is understood by every driver (PoCL understands
+/// none), so that a folder with anything unusual in its name is given as a link, which goes with the object.
+class IncludeOptions {
+ public:
+  explicit IncludeOptions(const std::vector<std::string>& folders) {
+    for (const auto& folder : folders) text_ += " -I" + (is_plain(folder) ? folder : link_to(folder));
+  }
+  IncludeOptions(const IncludeOptions&) = delete;
+  IncludeOptions& operator=(const IncludeOptions&) = delete;
+  ~IncludeOptions() {
+    std::error_code ignored;
+    if (!room_.empty()) std::filesystem::remove_all(room_, ignored);
+  }
+  const std::string& text() const { return text_; }
+  /// A compiler's words about links as words about the folders.
+  std::string named_by_folders(std::string words) const {
+    for (const auto& [link, folder] : links_)
+      for (std::size_t at = 0; (at = words.find(link, at)) != std::string::npos; at += folder.size())
+        words.replace(at, link.size(), folder);
+    return words;
+  }
+
+ private:
+  static bool is_plain(const std::string& path) {
+    return std::all_of(path.begin(), path.end(), [](unsigned char c) {
+      return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr;
+    });
+  }
+  std::string link_to(const std::string& folder) {
+    if (room_.empty()) {
+      const std::string usual = std::filesystem::temp_directory_path().string();
+      std::string name = (is_plain(usual) ? usual : "/tmp") + "/ergotune-include-XXXXXX";
+      if (!::mkdtemp(name.data()))
+        throw ergotune::Error(fmt::format("cannot make a folder for links: {}", name));
+      room_ = name;
+    }
+    const std::string link = fmt::format("{}/{}", room_, links_.size());
+    std::filesystem::create_directory_symlink(std::filesystem::absolute(folder), link);
+    links_.emplace_back(link, folder);
+    return link;
+  }
+  std::string text_, room_;
+  std::vector<std::pair<std::string, std::string>> links_;
+};
+
 }  // namespace
 
 std::string PortableProgram::pack() const {
   std::string bytes(kMagic);
   append(bytes, source);
   append(bytes, options);
+  append(bytes, std::to_string(include_folders.size()));
+  for (const auto& folder : include_folders) append(bytes, folder);
   append(bytes, code);
   return bytes;
 }
@@ -44,20 +98,23 @@ PortableProgram PortableProgram::unpack(const std::string& bytes) {
   std::size_t at = kMagic.size();
   program.source = take(bytes, at);
   program.options = take(bytes, at);
+  for (int left = std::atoi(take(bytes, at).c_str()); left > 0; --left)
+    program.include_folders.push_back(take(bytes, at));
   program.code = take(bytes, at);
   return program;
 }
 
-Program Program::from_source(const Context& context, cl_device_id device, const std::string& source,
-                             const std::string& options) {
-  const char* text = source.c_str();
-  const std::size_t length = source.size();
+Program Program::from_source(const Context& context, cl_device_id device, const PortableProgram& portable) {
+  const char* text = portable.source.c_str();
+  const std::size_t length = portable.source.size();
+  const IncludeOptions includes(portable.include_folders);
+  const std::string options = portable.options + includes.text();
   cl_int code = CL_SUCCESS;
   Program program(api().clCreateProgramWithSource(context.get(), 1, &text, &length, &code));
   check(code, DeviceFault::compile, "clCreateProgramWithSource");
   code = api().clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) {
-    std::string log = program.log(device);
+    std::string log = includes.named_by_folders(program.log(device));
     if (code == CL_INVALID_BUILD_OPTIONS)
       log = fmt::format("the compiler does not take the options \"{}\"\n{}", options, log);
     throw DeviceError(DeviceFault::compile, log.empty() ? "clBuildProgram: " + error_name(code) : log, code);
@@ -77,7 +134,7 @@ Program Program::from_portable(const Context& context, cl_device_id device, cons
             CL_SUCCESS)
       return program;
   }
-  return from_source(context, device, portable.source, portable.options);
+  return from_source(context, device, portable);
 }
 
 Program::Program(Program&& other) noexcept : program_(std::exchange(other.program_, nullptr)) {}
@@ -108,22 +165,14 @@ std::string Program::log(cl_device_id device) const {
   return text;
 }
 
-std::string source_of(const CompileJob& job) {
-  std::string text;
-  for (const auto& [name, value] : job.defines) text += fmt::format("#define {} {}\n", name, value);
-  text += fmt::format("#line 1 \"{}\"\n", job.source_name.empty() ? "kernel.cl" : job.source_name);
-  return text + job.source;
-}
-
-std::string options_of(const CompileJob& job) {
-  std::string text;
-  for (const auto& option : job.options) text += option + " ";
-  for (const auto& folder : job.include_folders) {
-    const bool quote = folder.find(' ') != std::string::npos;
-    text += quote ? fmt::format("-I\"{}\" ", folder) : fmt::format("-I{} ", folder);
-  }
-  if (!text.empty()) text.pop_back();
-  return text;
+PortableProgram program_of(const CompileJob& job) {
+  PortableProgram program;
+  for (const auto& [name, value] : job.defines) program.source += fmt::format("#define {} {}\n", name, value);
+  program.source += fmt::format("#line 1 \"{}\"\n", job.source_name.empty() ? "kernel.cl" : job.source_name);
+  program.source += job.source;
+  program.options = fmt::format("{}", fmt::join(job.options, " "));
+  program.include_folders = job.include_folders;
+  return program;
 }
 
 namespace {
@@ -135,8 +184,8 @@ class OpenclCompiler : public Compiler {
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::opencl)
       throw DeviceError(DeviceFault::unsupported, "an OpenCL device compiles OpenCL C only");
-    PortableProgram portable{source_of(job), options_of(job), {}};
-    const Program program = Program::from_source(context_, entry_.device, portable.source, portable.options);
+    PortableProgram portable = program_of(job);
+    const Program program = Program::from_source(context_, entry_.device, portable);
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
     if (code == CL_INVALID_KERNEL_NAME)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "device/opencl_platform.hpp"
 
@@ -10,7 +11,9 @@ namespace ergotune::opencl {
 /// What travels in Binary::bytes: the device's code, and the source with its options for drivers that will
 /// not take their own binaries back.
 struct PortableProgram {
-  std::string source, options, code;
+  std::string source, options;
+  std::vector<std::string> include_folders;
+  std::string code;
   std::string pack() const;
   /// Throws DeviceError(compile) when `bytes` is none of ours.
   static PortableProgram unpack(const std::string& bytes);
@@ -20,8 +23,7 @@ struct PortableProgram {
 class Program {
  public:
   /// Throws DeviceError(compile) with the build log.
-  static Program from_source(const Context& context, cl_device_id device, const std::string& source,
-                             const std::string& options);
+  static Program from_source(const Context& context, cl_device_id device, const PortableProgram& program);
   /// From its binary where the driver accepts that, else from source.
   static Program from_portable(const Context& context, cl_device_id device, const PortableProgram& program);
   Program(Program&& other) noexcept;
@@ -38,9 +40,8 @@ class Program {
   cl_program program_ = nullptr;
 };
 
-/// The job's source with its macros in front. Macros as text rather than -D options: every driver quotes
-/// those its own way. Line numbers stay those of the user's file.
-std::string source_of(const CompileJob& job);
-std::string options_of(const CompileJob& job);
+/// The job as a program without code. Its macros stand in front of the source, as text rather than as -D
+/// options: every driver quotes those its own way. Line numbers stay those of the user's file.
+PortableProgram program_of(const CompileJob& job);
 
 }  // namespace ergotune::opencl

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 #include "evaluate/link.hpp"
 
 namespace ergotune {

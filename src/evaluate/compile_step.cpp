@@ -4,6 +4,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "evaluate/machine_fault.hpp"
+#include "measure/compile_status.hpp"
 
 namespace ergotune {
 
@@ -24,27 +25,18 @@ CompileOutcome CompileStep::run(const std::function<CompileJob()>& make_job) {
 }
 
 void CompileStep::compile(const CompileJob& job, CompileOutcome& outcome) {
-  const std::string key = CompileCache::key(job, identity_);
-  if (auto known = cache_.find(key)) {
-    outcome.binary = std::move(*known);
-    outcome.from_cache = true;
-    return;
-  }
   try {
-    outcome.binary = compiler_.compile(job);
+    CachedCompiler::Outcome compiled = compiler_.compile(job);
+    outcome.binary = std::move(compiled.binary);
+    outcome.from_cache = compiled.from_cache;
   } catch (const DeviceError& error) {
-    outcome.status = error.fault() == DeviceFault::unsupported ? Status::unsupported
-                     : error.fault() == DeviceFault::timeout   ? Status::timeout
-                                                               : Status::compile_error;
+    outcome.status = compile_status(error);
     outcome.message = error.what();
     throw_if_machines_fault(outcome.status, outcome.message, device_);
-    return;
   } catch (const std::bad_alloc&) {
     outcome.status = Status::compile_error;
     outcome.message = "out of memory while compiling";
-    return;
   }
-  cache_.store(key, outcome.binary);
 }
 
 }  // namespace ergotune

@@ -2,11 +2,13 @@
 // evaluator that works in this process.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "ergotune/measure/measurement.hpp"
-#include "evaluate/compile_cache.hpp"
+#include "kernel/cached_compiler.hpp"
 
 namespace ergotune {
 
@@ -20,10 +22,10 @@ struct CompileOutcome {
 
 class CompileStep {
  public:
-  /// `device` is what it compiles for.
-  CompileStep(Compiler& compiler, const DeviceInfo& device, CompileCache cache)
-      : compiler_(compiler), device_(device), cache_(std::move(cache)), identity_(compiler.identity()) {}
-  const std::string& identity() const { return identity_; }
+  /// `device` is what it compiles for. An empty cache folder keeps nothing.
+  CompileStep(std::unique_ptr<Compiler> compiler, const DeviceInfo& device, std::filesystem::path cache_folder)
+      : compiler_(std::move(compiler), std::move(cache_folder)), device_(device) {}
+  const std::string& identity() const { return compiler_.identity(); }
   /// Compiles what `make_job` gives. A configuration's failure, that of `make_job` included, is the outcome's
   /// status. Throws what is none: UserError where the machine keeps the compiler from working (a full disk,
   /// no compiler), Error for the tool's own failures.
@@ -31,10 +33,8 @@ class CompileStep {
 
  private:
   void compile(const CompileJob& job, CompileOutcome& outcome);
-  Compiler& compiler_;
+  CachedCompiler compiler_;
   const DeviceInfo& device_;
-  CompileCache cache_;
-  std::string identity_;
 };
 
 }  // namespace ergotune

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "ergotune/base/hash.hpp"
-#include "ergotune/base/process.hpp"
-#include "evaluate/compile_cache.hpp"
+#include "base/hash.hpp"
+#include "base/process.hpp"
 #include "evaluate/scheduler.hpp"
+#include "problem/includes.hpp"
 
 namespace ergotune {
 

@@ -17,7 +17,6 @@ struct InProcessEvaluator::State {
   // Destroyed in reverse order: what measures ends before the clocks go back.
   std::unique_ptr<SlotControls> controls;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Compiler> compiler;
   CompileStep step;
   Runner runner;
   std::vector<std::string> notes;
@@ -28,11 +27,10 @@ struct InProcessEvaluator::State {
       : problem(p),
         options(std::move(o)),
         device(open_device(options.device, &problem)),
-        compiler(device->make_compiler()),
-        step(*compiler, device->info(),
-             CompileCache(!options.use_cache             ? std::filesystem::path()
-                          : options.cache_folder.empty() ? CompileCache::default_folder()
-                                                         : options.cache_folder)),
+        step(device->make_compiler(), device->info(),
+             !options.use_cache             ? std::filesystem::path()
+             : options.cache_folder.empty() ? CompileCache::default_folder()
+                                            : options.cache_folder),
         runner(*device, problem, options.measure) {
     if (options.energy) {
       add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure,

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "evaluate/compile_cache.hpp"
+#include "kernel/compile_cache.hpp"
 
 namespace ergotune {
 

@@ -6,8 +6,8 @@
 #include <deque>
 #include <unordered_map>
 
+#include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
-#include "ergotune/base/hash.hpp"
 
 namespace ergotune {
 namespace {

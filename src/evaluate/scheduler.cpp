@@ -12,7 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
-#include "evaluate/compile_cache.hpp"
+#include "kernel/compile_cache.hpp"
 #include "evaluate/machine_fault.hpp"
 
 namespace ergotune {

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/measure/execution_parameters.hpp"
 #include "ergotune/problem/load.hpp"
 
 extern "C" {
@@ -114,10 +115,7 @@ std::unique_ptr<Control> make_profile_control(const DeviceProfile& profile) {
 void resolve_execution_parameters(Problem& problem, const DeviceProfile& profile,
                                   const std::map<ParameterKind, std::vector<double>>& suggested) {
   const auto control = make_profile_control(profile);
-  for (Parameter& parameter : make_execution_parameters(problem.execution_parameters, *control, suggested)) {
-    problem.parameters.push_back(std::move(parameter));
-  }
-  problem.execution_parameters.clear();
+  resolve_execution_parameters(problem, *control, suggested);
 }
 
 std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Problem& problem,

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ergotune/base/hash.hpp"
+#include "base/hash.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "evaluate/simulated_kernel.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/hash.hpp"
+#include "base/hash.hpp"
 
 namespace ergotune::simulation {
 namespace {

@@ -20,7 +20,7 @@
 #include "evaluate/compile_step.hpp"
 #include "evaluate/energy_link.hpp"
 #include "evaluate/machine_fault.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 #include "measure/keep_warm.hpp"
 
 namespace ergotune {
@@ -93,8 +93,7 @@ class CompileService {
       : problem_(std::move(problem)),
         device_(setup.device),
         constants_(problem_.constants_for(device_.name, device_.properties)),
-        compiler_(open_compiler(setup.device_id)),
-        step_(*compiler_, device_, CompileCache(setup.cache_folder)) {}
+        step_(open_compiler(setup.device_id), device_, setup.cache_folder) {}
 
   const std::string& identity() const { return step_.identity(); }
 
@@ -110,7 +109,6 @@ class CompileService {
   Problem problem_;
   DeviceInfo device_;
   Constants constants_;
-  std::unique_ptr<Compiler> compiler_;
   CompileStep step_;
 };
 

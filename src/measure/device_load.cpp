@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "device/backend.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 
@@ -39,15 +40,16 @@ __kernel void ergotune_load(__global float* out, int steps) {
 }  // namespace
 
 DeviceLoad::DeviceLoad(Device& device) : device_(device) {
-  CompileJob job;
-  const bool cuda = device.info().backend == "cuda";
-  if (!cuda && device.info().backend != "opencl")
+  Kernel kernel;
+  kernel.sources = {{Language::cuda, {}, kCudaSource, {}}, {Language::opencl, {}, kOpenClSource, {}}};
+  if (!has_source_for(kernel, device.info().backend))
     throw UserError(
         fmt::format("the load of ergotune runs through CUDA or OpenCL; {} is neither", device.info().id));
-  job.language = cuda ? Language::cuda : Language::opencl;
-  job.source = cuda ? kCudaSource : kOpenClSource;
-  job.source_name = cuda ? "ergotune_load.cu" : "ergotune_load.cl";
-  job.function = "ergotune_load";
+  const KernelSource& source = source_for_device(kernel, device.info().backend);
+  CompileJob job;
+  job.language = source.language;
+  job.source = source.text;
+  job.source_name = job.function = "ergotune_load";
   kernel_ = device.load(device.make_compiler()->compile(job));
   double units = 64;
   const auto& properties = device.info().properties;

@@ -9,9 +9,10 @@
 #include <fstream>
 #include <memory>
 
+#include "base/hash.hpp"
+#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 
 namespace ergotune {
 namespace {

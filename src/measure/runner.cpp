@@ -8,7 +8,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/measure/workload.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 #include "measure/observation.hpp"
 #include "measure/output_check.hpp"
 #include "measure/problem_buffers.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ergotune/base/least_squares.hpp"
+#include "base/least_squares.hpp"
 #include "ergotune/model/power_model.hpp"
 
 namespace ergotune::model {

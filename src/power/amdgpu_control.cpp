@@ -8,14 +8,13 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "ergotune/base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
+#include "power/sysfs_boards.hpp"
 
 namespace ergotune {
 namespace {
 
-constexpr std::string_view kDrm = "/sys/class/drm";
 constexpr const char* kLevelsStep = "amdgpu-levels";
 
 struct Level {
@@ -35,24 +34,22 @@ std::vector<Level> parse_levels(const std::string& text) {
   return levels;
 }
 
-std::vector<std::string> cards(const Sysfs& sysfs) {
-  std::vector<std::string> found;
-  for (const auto& entry : sysfs.list(kDrm)) {
-    if (!entry.starts_with("card") || entry.find('-') != std::string::npos)
-      continue;  // card0-DP-1 is a connector
-    if (sysfs.exists(std::filesystem::path(kDrm) / entry / "device/power_dpm_force_performance_level"))
-      found.push_back(entry);
-  }
-  return found;
+/// Those whose levels can be set.
+std::vector<DrmCard> find_cards(const Sysfs& sysfs) {
+  auto cards = drm_cards(sysfs);
+  std::erase_if(cards, [&](const DrmCard& card) {
+    return !sysfs.exists(card.device / "power_dpm_force_performance_level");
+  });
+  return cards;
 }
 
 class AmdgpuControl final : public Control {
  public:
-  AmdgpuControl(ControlEnvironment environment, std::string card)
+  AmdgpuControl(ControlEnvironment environment, const DrmCard& card)
       : environment_(std::move(environment)),
         sysfs_(environment_.sysfs_root),
-        card_(std::move(card)),
-        folder_(std::filesystem::path(kDrm) / card_ / "device") {
+        card_(card.name),
+        folder_(card.device) {
     core_ = parse_levels(sysfs_.read(core_file()).value_or(""));
     memory_ = parse_levels(sysfs_.read(memory_file()).value_or(""));
     for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
@@ -174,32 +171,23 @@ class AmdgpuControl final : public Control {
 
 std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
                                              std::string& reason) {
-  const auto here = cards(Sysfs(environment.sysfs_root));
-  const std::string card = id == "amdgpu" ? (here.empty() ? "" : here.front()) : id.substr(id.find(':') + 1);
-  if (std::find(here.begin(), here.end(), card) != here.end())
-    return std::make_unique<AmdgpuControl>(environment, card);
+  for (const auto& card : find_cards(Sysfs(environment.sysfs_root)))
+    if (id == "amdgpu" || id == "amdgpu:" + card.name)
+      return std::make_unique<AmdgpuControl>(environment, card);
   reason = fmt::format("no such amdgpu card below {}", kDrm);
   return nullptr;
 }
 
 std::vector<std::string> list_amdgpu_controls(const ControlEnvironment& environment) {
-  auto here = cards(Sysfs(environment.sysfs_root));
-  for (auto& card : here) card = "amdgpu:" + card;
-  return here;
+  std::vector<std::string> ids;
+  for (const auto& card : find_cards(Sysfs(environment.sysfs_root))) ids.push_back("amdgpu:" + card.name);
+  return ids;
 }
 
 std::string find_amdgpu_control(const std::string& pci_address, const ControlEnvironment& environment) {
-  if (pci_address.empty()) return {};
-  const Sysfs sysfs(environment.sysfs_root);
-  // "00000000:1b:00.0" here, "0000:1b:00.0" in the kernel's uevent.
-  const std::string tail =
-      pci_address.size() > 12 ? pci_address.substr(pci_address.size() - 12) : pci_address;
-  for (const auto& card : cards(sysfs))
-    if (sysfs.read(std::filesystem::path(kDrm) / card / "device/uevent")
-            .value_or("")
-            .find("PCI_SLOT_NAME=" + tail) != std::string::npos)
-      return "amdgpu:" + card;
-  return {};
+  const auto cards = find_cards(Sysfs(environment.sysfs_root));
+  const DrmCard* card = card_at(cards, pci_address);
+  return card ? "amdgpu:" + card->name : "";
 }
 
 }  // namespace ergotune

@@ -1,44 +1,29 @@
 // AMD GPUs through the amdgpu driver's hwmon files.
 #include <fmt/format.h>
 
+#include "base/pci_address.hpp"
 #include "ergotune/base/error.hpp"
-#include "power/pci_address.hpp"
+#include "power/sysfs_boards.hpp"
 #include "power/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
 
-constexpr std::string_view kDrm = "/sys/class/drm";
-
-struct Card {
-  std::string name;  ///< "card0"
-  std::filesystem::path device, hwmon;
+/// One whose power can be read.
+struct Card : DrmCard {
+  std::filesystem::path hwmon;
   std::string power_file;  ///< power1_average or power1_input
-  std::string pci_address;
 };
-
-std::string pci_address_of(const Sysfs& sysfs, const std::filesystem::path& device) {
-  // "PCI_SLOT_NAME=0000:03:00.0" in uevent, else where the link "device" points to
-  const std::string uevent = sysfs.read(device / "uevent").value_or("");
-  const std::string_view key = "PCI_SLOT_NAME=";
-  if (const auto at = uevent.find(key); at != std::string::npos)
-    return normalise_pci_address(uevent.substr(at + key.size(), uevent.find('\n', at) - at - key.size()));
-  std::error_code code;
-  return normalise_pci_address(std::filesystem::canonical(sysfs.real(device), code).filename().string());
-}
 
 std::vector<Card> find_cards(const Sysfs& sysfs) {
   std::vector<Card> cards;
-  for (const auto& entry : sysfs.list(kDrm)) {
-    if (!entry.starts_with("card") || entry.find('-') != std::string::npos)
-      continue;  // card0-DP-1 is a connector
-    const auto device = std::filesystem::path(kDrm) / entry / "device";
-    for (const auto& hwmon : sysfs.list(device / "hwmon")) {
-      const auto folder = device / "hwmon" / hwmon;
+  for (const auto& card : drm_cards(sysfs)) {
+    for (const auto& hwmon : sysfs.list(card.device / "hwmon")) {
+      const auto folder = card.device / "hwmon" / hwmon;
       if (sysfs.read(folder / "name").value_or("amdgpu") != "amdgpu") continue;
       for (const char* file : {"power1_average", "power1_input"}) {
         if (!sysfs.exists(folder / file)) continue;
-        cards.push_back({entry, device, folder, file, pci_address_of(sysfs, device)});
+        cards.push_back({card, folder, file});
         break;
       }
     }

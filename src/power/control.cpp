@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "base/environment.hpp"
 #include "ergotune/base/error.hpp"
 #include "power/control_backends.hpp"
 
@@ -27,20 +27,6 @@ std::string to_string(ControlQuantity quantity) {
 std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   for (const auto quantity : kControlQuantities)
     if (to_string(quantity) == name) return quantity;
-  return std::nullopt;
-}
-
-std::optional<ControlQuantity> quantity_of(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::core_clock_mhz:
-      return ControlQuantity::core_clock_mhz;
-    case ParameterKind::memory_clock_mhz:
-      return ControlQuantity::memory_clock_mhz;
-    case ParameterKind::power_limit_w:
-      return ControlQuantity::power_limit_w;
-    case ParameterKind::code:
-      break;
-  }
   return std::nullopt;
 }
 
@@ -88,23 +74,19 @@ ControlResult Control::acquire(const std::string&, bool) { return {}; }
 ControlResult Control::release() { return {}; }
 
 ControlEnvironment ControlEnvironment::from_environment() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* text = std::getenv(name);
-    return text ? text : "";
-  };
   ControlEnvironment environment;
-  environment.nvml_library = variable("ERGOTUNE_NVML");
-  if (const auto root = variable("ERGOTUNE_SYSFS_ROOT"); !root.empty()) environment.sysfs_root = root;
-  environment.helper_socket = variable("ERGOTUNE_HELPER_SOCKET");
+  environment.nvml_library = environment_variable("ERGOTUNE_NVML");
+  if (const auto root = environment_variable("ERGOTUNE_SYSFS_ROOT"); !root.empty())
+    environment.sysfs_root = root;
+  environment.helper_socket = environment_variable("ERGOTUNE_HELPER_SOCKET");
   if (environment.helper_socket.empty()) environment.helper_socket = kHelperSocket;
-  if (const auto folder = variable("ERGOTUNE_STATE_DIR"); !folder.empty()) {
+  if (const auto folder = environment_variable("ERGOTUNE_STATE_DIR"); !folder.empty()) {
     environment.state_folder = folder;
   } else if (::geteuid() == 0) {
     environment.state_folder = "/var/lib/ergotune";
-  } else if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) {
-    environment.state_folder = std::filesystem::path(state) / "ergotune";
   } else {
-    environment.state_folder = std::filesystem::path(variable("HOME")) / ".local/state/ergotune";
+    environment.state_folder = user_folder("XDG_STATE_HOME", ".local/state");
+    if (environment.state_folder.empty()) environment.state_folder = ".local/state/ergotune";
   }
   // The guardian must look in the same places, wherever this process may go.
   std::error_code ignored;
@@ -116,8 +98,8 @@ ControlEnvironment ControlEnvironment::from_environment() {
 }
 
 bool controls_forbidden() {
-  const char* text = std::getenv("ERGOTUNE_FORBID_CONTROLS");
-  return text && *text && std::string_view(text) != "0";
+  const std::string text = environment_variable("ERGOTUNE_FORBID_CONTROLS");
+  return !text.empty() && text != "0";
 }
 
 void require_controls_allowed() {

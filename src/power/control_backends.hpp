@@ -14,9 +14,8 @@ inline constexpr std::array kControlQuantities = {
     ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w};
 inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";
 
-/// "core clock", and its unit: for messages.
+/// "core clock": for messages.
 std::string quantity_words(ControlQuantity quantity);
-std::string quantity_unit(ControlQuantity quantity);
 /// "core clock 1410 MHz: <reason>".
 std::string error_words(ControlQuantity quantity, double value, const std::string& reason);
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 #include "ergotune/power/control.hpp"
 
 namespace ergotune {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/sysfs.hpp"
+#include "base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
 

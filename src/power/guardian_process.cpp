@@ -17,9 +17,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/process.hpp"
 #include "power/guardian_report.hpp"
 
 namespace ergotune {

@@ -7,11 +7,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "base/files.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/guardian.hpp"
@@ -23,8 +23,7 @@ namespace ergotune {
 namespace {
 
 std::string own_command_line() {
-  std::ifstream file("/proc/self/cmdline");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text = read_file("/proc/self/cmdline").value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   constexpr std::size_t kLongest = 200;

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 
 namespace ergotune {
 namespace {

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 #include "power/journal.hpp"
 
 namespace ergotune {

@@ -69,8 +69,7 @@ class NvmlControl final : public Control {
               const nvml::Board& board)
       : environment_(std::move(environment)), library_(std::move(library)), board_(board) {
     memory_clocks_ = list([&](unsigned* count, unsigned* mhz) {
-      const auto get = library_->functions().supported_memory_clocks;
-      return get ? get(board_.handle, count, mhz) : nvml::kFunctionNotFound;
+      return nvml::call(library_->functions().supported_memory_clocks, board_.handle, count, mhz);
     });
   }
 
@@ -181,13 +180,11 @@ class NvmlControl final : public Control {
       for (const auto quantity : {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz})
         steps.push_back({kApplicationClocks, board_.uuid, fmt::format("{} {}", memory, core), quantity});
     unsigned limit = 0;
-    power_limit_saved_ = required(
-        f.power_limit ? f.power_limit(board_.handle, &limit) : nvml::kFunctionNotFound, "power limit");
+    power_limit_saved_ = required(nvml::call(f.power_limit, board_.handle, &limit), "power limit");
     if (power_limit_saved_) steps.push_back({kPowerLimit, board_.uuid, std::to_string(limit)});
     int persistence = 0;
-    persistence_saved_ = required(
-        f.persistence_mode ? f.persistence_mode(board_.handle, &persistence) : nvml::kFunctionNotFound,
-        "persistence mode");
+    persistence_saved_ =
+        required(nvml::call(f.persistence_mode, board_.handle, &persistence), "persistence mode");
     // Last: with persistence off the driver may forget the rest at any time.
     if (persistence_saved_) steps.push_back({kPersistence, board_.uuid, std::to_string(persistence)});
     return steps;
@@ -250,25 +247,20 @@ class NvmlControl final : public Control {
       return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
     };
     if (step.kind == kLockedCore || step.kind == kLockedMemory) {
-      const auto reset = step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks;
-      const int code = reset ? reset(board_.handle) : nvml::kFunctionNotFound;
+      const int code = nvml::call(
+          step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, board_.handle);
       // A board that knows no such lock has none in force; but one that took it must also let go of it.
       return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
     }
     if (step.kind == kPowerLimit) {
       unsigned wanted = 0;
       if (std::sscanf(step.value.c_str(), "%u", &wanted) != 1) return bad_value(step);
-      return put_back<unsigned>(step, wanted, f.power_limit, [&] {
-        return f.set_power_limit ? f.set_power_limit(board_.handle, wanted) : nvml::kFunctionNotFound;
-      });
+      return put_back(step, wanted, f.power_limit, f.set_power_limit);
     }
     if (step.kind == kPersistence) {
       int wanted = 0;
       if (std::sscanf(step.value.c_str(), "%d", &wanted) != 1) return bad_value(step);
-      return put_back<int>(step, wanted, f.persistence_mode, [&] {
-        return f.set_persistence_mode ? f.set_persistence_mode(board_.handle, wanted)
-                                      : nvml::kFunctionNotFound;
-      });
+      return put_back(step, wanted, f.persistence_mode, f.set_persistence_mode);
     }
     if (step.kind == kApplicationClocks) return restore_application_clocks(step);
     return {ControlStatus::invalid_value, fmt::format("unknown kind of step \"{}\"", step.kind)};
@@ -292,10 +284,10 @@ class NvmlControl final : public Control {
     return {values.begin(), values.end()};
   }
 
-  int application_clocks(int (*get)(nvml::Handle, int, unsigned*), unsigned& memory, unsigned& core) const {
-    if (!get) return nvml::kFunctionNotFound;
-    if (const int code = get(board_.handle, nvml::kMemoryClock, &memory); code != nvml::kOk) return code;
-    return get(board_.handle, nvml::kGraphicsClock, &core);
+  int application_clocks(const Entry<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
+                         unsigned& core) const {
+    const int code = nvml::call(get, board_.handle, nvml::kMemoryClock, &memory);
+    return code != nvml::kOk ? code : get(board_.handle, nvml::kGraphicsClock, &core);
   }
 
   // A failure here only means that settings may be forgotten early: that is no reason to refuse them.
@@ -320,13 +312,14 @@ class NvmlControl final : public Control {
   }
 
   // Reads, writes where it differs, reads again.
-  template <class T, class Set>
-  ControlResult put_back(const RestoreStep& step, T wanted, int (*get)(nvml::Handle, T*), Set set) const {
+  template <class T>
+  ControlResult put_back(const RestoreStep& step, T wanted, const Entry<int(nvml::Handle, T*)>& get,
+                         const Entry<int(nvml::Handle, T)>& set) const {
     T now{};
-    if (get && get(board_.handle, &now) == nvml::kOk && now == wanted) return {};
-    if (const int code = set(); code != nvml::kOk)
+    if (nvml::call(get, board_.handle, &now) == nvml::kOk && now == wanted) return {};
+    if (const int code = nvml::call(set, board_.handle, wanted); code != nvml::kOk)
       return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
-    const int code = get ? get(board_.handle, &now) : nvml::kFunctionNotFound;
+    const int code = nvml::call(get, board_.handle, &now);
     if (code != nvml::kOk)
       return {status_of(code),
               fmt::format("{}: written, but it cannot be verified: {}", step.kind, library_->error(code))};
@@ -350,16 +343,14 @@ class NvmlControl final : public Control {
     if (right()) return {};
     // A reset gives the driver the choice back, which setting the default values would not: it comes first,
     // and setting follows where the clocks are known to have been others.
-    const int reset =
-        f.reset_application_clocks ? f.reset_application_clocks(board_.handle) : nvml::kFunctionNotFound;
+    const int reset = nvml::call(f.reset_application_clocks, board_.handle);
     if (reset == nvml::kOk && right()) return {};
     if (read != nvml::kOk) return failure(read);
     unsigned usual_memory = 0, usual_core = 0;
     const int usual = application_clocks(f.default_application_clock, usual_memory, usual_core);
     const bool others = usual == nvml::kOk && (usual_memory != memory || usual_core != core);
     if (reset != nvml::kOk && !others && !(missing(reset) && missing(usual))) return failure(reset);
-    const int set = f.set_application_clocks ? f.set_application_clocks(board_.handle, memory, core)
-                                             : nvml::kFunctionNotFound;
+    const int set = nvml::call(f.set_application_clocks, board_.handle, memory, core);
     if (set != nvml::kOk) return failure(set);
     if (right()) return {};
     if (read != nvml::kOk) return failure(read);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
-#include "power/pci_address.hpp"
+#include "base/environment.hpp"
+#include "base/pci_address.hpp"
 
 namespace ergotune::nvml {
 
@@ -33,8 +33,7 @@ double number(const Value& value, unsigned type) {
 }
 
 std::shared_ptr<const Library> Library::open(std::string* reason) {
-  const char* given = std::getenv("ERGOTUNE_NVML");
-  return open_file(given ? given : "", reason);
+  return open_file(environment_variable("ERGOTUNE_NVML"), reason);
 }
 
 std::shared_ptr<const Library> Library::open_file(const std::string& name, std::string* reason) {
@@ -43,74 +42,30 @@ std::shared_ptr<const Library> Library::open_file(const std::string& name, std::
   const std::string file = name.empty() ? "libnvidia-ml.so.1" : name;
   std::lock_guard lock(mutex);
   if (auto shared = open_libraries[file].lock()) return shared;
-  auto loaded = DynamicLibrary::open({file}, reason);
-  if (!loaded) return nullptr;
-  std::shared_ptr<Library> library(new Library(std::move(*loaded)));
+  std::shared_ptr<Library> library(new Library(file));
   if (!library->start(reason)) return nullptr;
   open_libraries[file] = library;
   return library;
 }
 
-Library::Library(DynamicLibrary library) : library_(std::move(library)) {
-  auto& f = functions_;
-  library_.load(f.init, "nvmlInit_v2");
-  library_.load(f.shutdown, "nvmlShutdown");
-  library_.load(f.error_string, "nvmlErrorString");
-  library_.load(f.device_count, "nvmlDeviceGetCount_v2");
-  library_.load(f.handle_by_index, "nvmlDeviceGetHandleByIndex_v2");
-  library_.load(f.name, "nvmlDeviceGetName");
-  library_.load(f.uuid, "nvmlDeviceGetUUID");
-  library_.load(f.driver_version, "nvmlSystemGetDriverVersion");
-  library_.load(f.handle_by_uuid, "nvmlDeviceGetHandleByUUID");
-  library_.load(f.pci_info, "nvmlDeviceGetPciInfo_v3");
-  library_.load(f.architecture, "nvmlDeviceGetArchitecture");
-  library_.load(f.power_usage, "nvmlDeviceGetPowerUsage");
-  library_.load(f.total_energy, "nvmlDeviceGetTotalEnergyConsumption");
-  library_.load(f.field_values, "nvmlDeviceGetFieldValues");
-  library_.load(f.samples, "nvmlDeviceGetSamples");
-  library_.load(f.temperature, "nvmlDeviceGetTemperature");
-  library_.load(f.temperature_v, "nvmlDeviceGetTemperatureV");
-  library_.load(f.clock_info, "nvmlDeviceGetClockInfo");
-  library_.load(f.max_clock_info, "nvmlDeviceGetMaxClockInfo");
-  library_.load(f.supported_memory_clocks, "nvmlDeviceGetSupportedMemoryClocks");
-  library_.load(f.supported_graphics_clocks, "nvmlDeviceGetSupportedGraphicsClocks");
-  // Renamed in CUDA 12; older drivers know only the old name.
-  if (!library_.load(f.event_reasons, "nvmlDeviceGetCurrentClocksEventReasons"))
-    library_.load(f.event_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  library_.load(f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-  library_.load(f.power_limit, "nvmlDeviceGetPowerManagementLimit");
-  library_.load(f.default_power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
-  library_.load(f.enforced_power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-  library_.load(f.power_limit_range, "nvmlDeviceGetPowerManagementLimitConstraints");
-  library_.load(f.persistence_mode, "nvmlDeviceGetPersistenceMode");
-  library_.load(f.application_clock, "nvmlDeviceGetApplicationsClock");
-  library_.load(f.default_application_clock, "nvmlDeviceGetDefaultApplicationsClock");
-  library_.load(f.set_gpu_locked_clocks, "nvmlDeviceSetGpuLockedClocks");
-  library_.load(f.reset_gpu_locked_clocks, "nvmlDeviceResetGpuLockedClocks");
-  library_.load(f.set_memory_locked_clocks, "nvmlDeviceSetMemoryLockedClocks");
-  library_.load(f.reset_memory_locked_clocks, "nvmlDeviceResetMemoryLockedClocks");
-  library_.load(f.set_application_clocks, "nvmlDeviceSetApplicationsClocks");
-  library_.load(f.reset_application_clocks, "nvmlDeviceResetApplicationsClocks");
-  library_.load(f.set_power_limit, "nvmlDeviceSetPowerManagementLimit");
-  library_.load(f.set_persistence_mode, "nvmlDeviceSetPersistenceMode");
-}
-
 bool Library::start(std::string* reason) {
   auto fail = [&](const std::string& why) {
-    if (reason) *reason = library_.name() + ": " + why;
+    if (reason) *reason = functions_.library_name() + ": " + why;
     return false;
   };
   const auto& f = functions_;
-  if (!f.init || !f.shutdown || !f.error_string || !f.device_count || !f.handle_by_index || !f.name ||
-      !f.uuid)
-    return fail("is no NVML library (functions are missing)");
-  if (const int code = f.init(); code != kOk) return fail(fmt::format("nvmlInit: {}", error(code)));
+  if (!f.usable()) {
+    if (reason) *reason = f.problem();
+    return false;
+  }
+  if (const int code = f.init(); code != kOk)
+    return fail(fmt::format("{}: {}", f.init.symbol(), error(code)));
   started_ = true;
   char text[96] = {};
   if (f.driver_version && f.driver_version(text, sizeof text) == kOk) driver_version_ = text;
   unsigned count = 0;
   if (const int code = f.device_count(&count); code != kOk)
-    return fail(fmt::format("nvmlDeviceGetCount: {}", error(code)));
+    return fail(fmt::format("{}: {}", f.device_count.symbol(), error(code)));
   for (unsigned i = 0; i < count; ++i) {
     Board board;
     board.index = i;
@@ -132,7 +87,7 @@ Library::~Library() {
 }
 
 std::string Library::error(int code) const {
-  const char* words = functions_.error_string ? functions_.error_string(code) : nullptr;
+  const char* words = functions_.usable() ? functions_.error_string(code) : nullptr;
   return fmt::format("{} (NVML code {})", words ? words : "unknown error", code);
 }
 

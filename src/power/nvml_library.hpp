@@ -1,5 +1,5 @@
-// libnvidia-ml.so.1, opened at run time: our own declarations of the documented interface, as one table of
-// functions. Sensors use the getters only; the setters are for power/ controls.
+// libnvidia-ml.so.1, opened at run time: our own declarations of the documented interface, as one table.
+// Sensors use the getters only; the setters are for power/ controls.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/driver_table.hpp"
 
 namespace ergotune::nvml {
 
@@ -88,49 +88,72 @@ struct ProcessInfo {
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
-/// Members are null where the installed library lacks the function; the first block is always there.
-struct Functions {
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*device_count)(unsigned*) = nullptr;
-  int (*handle_by_index)(unsigned, Handle*) = nullptr;
-  int (*name)(Handle, char*, unsigned) = nullptr;
-  int (*uuid)(Handle, char*, unsigned) = nullptr;
+/// NVML's entry points. Optional ones are those that the installed library may lack.
+struct Functions : DriverTable {
+  explicit Functions(const std::string& file) : DriverTable({file}) {}
 
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*handle_by_uuid)(const char*, Handle*) = nullptr;
-  int (*pci_info)(Handle, PciInfo*) = nullptr;
-  int (*architecture)(Handle, unsigned*) = nullptr;
-  int (*power_usage)(Handle, unsigned*) = nullptr;
-  int (*total_energy)(Handle, unsigned long long*) = nullptr;
-  int (*field_values)(Handle, int, FieldValue*) = nullptr;
-  int (*samples)(Handle, int, unsigned long long, int*, unsigned*, Sample*) = nullptr;
-  int (*temperature)(Handle, int, unsigned*) = nullptr;
-  int (*temperature_v)(Handle, Temperature*) = nullptr;
-  int (*clock_info)(Handle, int, unsigned*) = nullptr;
-  int (*max_clock_info)(Handle, int, unsigned*) = nullptr;
-  int (*supported_memory_clocks)(Handle, unsigned*, unsigned*) = nullptr;
-  int (*supported_graphics_clocks)(Handle, unsigned, unsigned*, unsigned*) = nullptr;
-  int (*event_reasons)(Handle, unsigned long long*) = nullptr;
-  int (*compute_processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
-  int (*power_limit)(Handle, unsigned*) = nullptr;
-  int (*default_power_limit)(Handle, unsigned*) = nullptr;
-  int (*enforced_power_limit)(Handle, unsigned*) = nullptr;
-  int (*power_limit_range)(Handle, unsigned*, unsigned*) = nullptr;
-  int (*persistence_mode)(Handle, int*) = nullptr;
-  int (*application_clock)(Handle, int, unsigned*) = nullptr;
-  int (*default_application_clock)(Handle, int, unsigned*) = nullptr;
+  Entry<int()> init{this, "nvmlInit_v2"};
+  Entry<int()> shutdown{this, "nvmlShutdown"};
+  Entry<const char*(int)> error_string{this, "nvmlErrorString"};
+  Entry<int(unsigned*)> device_count{this, "nvmlDeviceGetCount_v2"};
+  Entry<int(unsigned, Handle*)> handle_by_index{this, "nvmlDeviceGetHandleByIndex_v2"};
+  Entry<int(Handle, char*, unsigned)> name{this, "nvmlDeviceGetName"};
+  Entry<int(Handle, char*, unsigned)> uuid{this, "nvmlDeviceGetUUID"};
 
-  int (*set_gpu_locked_clocks)(Handle, unsigned, unsigned) = nullptr;
-  int (*reset_gpu_locked_clocks)(Handle) = nullptr;
-  int (*set_memory_locked_clocks)(Handle, unsigned, unsigned) = nullptr;
-  int (*reset_memory_locked_clocks)(Handle) = nullptr;
-  int (*set_application_clocks)(Handle, unsigned, unsigned) = nullptr;
-  int (*reset_application_clocks)(Handle) = nullptr;
-  int (*set_power_limit)(Handle, unsigned) = nullptr;
-  int (*set_persistence_mode)(Handle, int) = nullptr;
+  Entry<int(char*, unsigned)> driver_version{this, "nvmlSystemGetDriverVersion", Need::optional};
+  Entry<int(const char*, Handle*)> handle_by_uuid{this, "nvmlDeviceGetHandleByUUID", Need::optional};
+  Entry<int(Handle, PciInfo*)> pci_info{this, "nvmlDeviceGetPciInfo_v3", Need::optional};
+  Entry<int(Handle, unsigned*)> architecture{this, "nvmlDeviceGetArchitecture", Need::optional};
+  Entry<int(Handle, unsigned*)> power_usage{this, "nvmlDeviceGetPowerUsage", Need::optional};
+  Entry<int(Handle, unsigned long long*)> total_energy{this, "nvmlDeviceGetTotalEnergyConsumption",
+                                                       Need::optional};
+  Entry<int(Handle, int, FieldValue*)> field_values{this, "nvmlDeviceGetFieldValues", Need::optional};
+  Entry<int(Handle, int, unsigned long long, int*, unsigned*, Sample*)> samples{this, "nvmlDeviceGetSamples",
+                                                                                Need::optional};
+  Entry<int(Handle, int, unsigned*)> temperature{this, "nvmlDeviceGetTemperature", Need::optional};
+  Entry<int(Handle, Temperature*)> temperature_v{this, "nvmlDeviceGetTemperatureV", Need::optional};
+  Entry<int(Handle, int, unsigned*)> clock_info{this, "nvmlDeviceGetClockInfo", Need::optional};
+  Entry<int(Handle, int, unsigned*)> max_clock_info{this, "nvmlDeviceGetMaxClockInfo", Need::optional};
+  Entry<int(Handle, unsigned*, unsigned*)> supported_memory_clocks{this, "nvmlDeviceGetSupportedMemoryClocks",
+                                                                   Need::optional};
+  Entry<int(Handle, unsigned, unsigned*, unsigned*)> supported_graphics_clocks{
+      this, "nvmlDeviceGetSupportedGraphicsClocks", Need::optional};
+  // renamed in CUDA 12
+  Entry<int(Handle, unsigned long long*)> event_reasons{this, "nvmlDeviceGetCurrentClocksEventReasons",
+                                                        "nvmlDeviceGetCurrentClocksThrottleReasons"};
+  Entry<int(Handle, unsigned*, ProcessInfo*)> compute_processes{
+      this, "nvmlDeviceGetComputeRunningProcesses_v3", Need::optional};
+  Entry<int(Handle, unsigned*)> power_limit{this, "nvmlDeviceGetPowerManagementLimit", Need::optional};
+  Entry<int(Handle, unsigned*)> default_power_limit{this, "nvmlDeviceGetPowerManagementDefaultLimit",
+                                                    Need::optional};
+  Entry<int(Handle, unsigned*)> enforced_power_limit{this, "nvmlDeviceGetEnforcedPowerLimit", Need::optional};
+  Entry<int(Handle, unsigned*, unsigned*)> power_limit_range{
+      this, "nvmlDeviceGetPowerManagementLimitConstraints", Need::optional};
+  Entry<int(Handle, int*)> persistence_mode{this, "nvmlDeviceGetPersistenceMode", Need::optional};
+  Entry<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock",
+                                                       Need::optional};
+  Entry<int(Handle, int, unsigned*)> default_application_clock{this, "nvmlDeviceGetDefaultApplicationsClock",
+                                                               Need::optional};
+
+  Entry<int(Handle, unsigned, unsigned)> set_gpu_locked_clocks{this, "nvmlDeviceSetGpuLockedClocks",
+                                                               Need::optional};
+  Entry<int(Handle)> reset_gpu_locked_clocks{this, "nvmlDeviceResetGpuLockedClocks", Need::optional};
+  Entry<int(Handle, unsigned, unsigned)> set_memory_locked_clocks{this, "nvmlDeviceSetMemoryLockedClocks",
+                                                                  Need::optional};
+  Entry<int(Handle)> reset_memory_locked_clocks{this, "nvmlDeviceResetMemoryLockedClocks", Need::optional};
+  Entry<int(Handle, unsigned, unsigned)> set_application_clocks{this, "nvmlDeviceSetApplicationsClocks",
+                                                                Need::optional};
+  Entry<int(Handle)> reset_application_clocks{this, "nvmlDeviceResetApplicationsClocks", Need::optional};
+  Entry<int(Handle, unsigned)> set_power_limit{this, "nvmlDeviceSetPowerManagementLimit", Need::optional};
+  Entry<int(Handle, int)> set_persistence_mode{this, "nvmlDeviceSetPersistenceMode", Need::optional};
 };
+
+/// Calls a function that may be missing: then its code is kFunctionNotFound, as that of an older driver would
+/// be.
+template <class... P, class... A>
+int call(const Entry<int(P...)>& function, A... arguments) {
+  return function ? function(arguments...) : static_cast<int>(kFunctionNotFound);
+}
 
 /// A board as NVML names it. The NVML index is not the CUDA index: meet by UUID or PCI address.
 struct Board {
@@ -166,9 +189,8 @@ class Library {
   const Board* match(const std::string& uuid, const std::string& pci_address) const;
 
  private:
-  explicit Library(DynamicLibrary library);
+  explicit Library(const std::string& file) : functions_(file) {}
   bool start(std::string* reason);
-  DynamicLibrary library_;
   Functions functions_;
   std::string driver_version_;
   std::vector<Board> boards_;

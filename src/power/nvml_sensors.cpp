@@ -117,12 +117,12 @@ class EnergyCounter : public NvmlSensor {
  public:
   using NvmlSensor::NvmlSensor;
   ReadStatus read(std::vector<Reading>& out) override {
-    if (!(*library_)->total_energy) return missing("nvmlDeviceGetTotalEnergyConsumption");
+    if (!(*library_)->total_energy) return missing((*library_)->total_energy.symbol());
     unsigned long long millijoules = 0;
     const double before = host_seconds();
     const int code = (*library_)->total_energy(board_.handle, &millijoules);
     const double after = host_seconds();
-    if (code != nvml::kOk) return failure("nvmlDeviceGetTotalEnergyConsumption", code);
+    if (code != nvml::kOk) return failure((*library_)->total_energy.symbol(), code);
     // The offset of a power calibration (W) has no meaning for a counter's absolute value; only the gain
     // holds.
     out.push_back({0.5 * (before + after), info_.gain * 1e-3 * static_cast<double>(millijoules)});
@@ -137,8 +137,8 @@ class SampleBuffer : public NvmlSensor {
   ReadStatus read(std::vector<Reading>& out) override {
     const int code = fetch();
     if (code == nvml::kNotFound) return ReadStatus::no_new_data;
-    if (code == nvml::kFunctionNotFound) return missing("nvmlDeviceGetSamples");
-    if (code != nvml::kOk) return failure("nvmlDeviceGetSamples", code);
+    if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
+    if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
     const double offset = wall_seconds() - host_seconds();
     bool any = false;
     for (const auto& sample : buffer_) {
@@ -190,20 +190,20 @@ class PowerValue : public NvmlSensor {
     double watts = 0;
     const double before = host_seconds();
     if (field_ != 0) {
-      if (!(*library_)->field_values) return missing("nvmlDeviceGetFieldValues");
+      if (!(*library_)->field_values) return missing((*library_)->field_values.symbol());
       nvml::FieldValue value{};
       value.field = field_;
       if (const int code = (*library_)->field_values(board_.handle, 1, &value); code != nvml::kOk)
-        return failure("nvmlDeviceGetFieldValues", code);
+        return failure((*library_)->field_values.symbol(), code);
       // The call succeeds even where the field does not exist: only the field's own code tells.
       if (value.result != nvml::kOk)
         return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
       watts = 1e-3 * nvml::number(value.value, value.type);
     } else {
-      if (!(*library_)->power_usage) return missing("nvmlDeviceGetPowerUsage");
+      if (!(*library_)->power_usage) return missing((*library_)->power_usage.symbol());
       unsigned milliwatts = 0;
       if (const int code = (*library_)->power_usage(board_.handle, &milliwatts); code != nvml::kOk)
-        return failure("nvmlDeviceGetPowerUsage", code);
+        return failure((*library_)->power_usage.symbol(), code);
       watts = 1e-3 * milliwatts;
     }
     const double after = host_seconds();

@@ -1,25 +1,16 @@
 #include "power/sensor_semantics.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/environment.hpp"
+
 namespace ergotune {
-namespace {
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-}  // namespace
 
 std::filesystem::path calibration_folder() {
-  if (const auto own = environment("ERGOTUNE_DATA_DIR"); !own.empty())
-    return std::filesystem::path(own) / "calibration";
-  if (const auto data = environment("XDG_DATA_HOME"); !data.empty())
-    return std::filesystem::path(data) / "ergotune" / "calibration";
-  if (const auto home = environment("HOME"); !home.empty())
-    return std::filesystem::path(home) / ".local" / "share" / "ergotune" / "calibration";
-  return {};
+  std::filesystem::path data = environment_variable("ERGOTUNE_DATA_DIR");
+  if (data.empty()) data = user_folder("XDG_DATA_HOME", ".local/share");
+  return data.empty() ? data : data / "calibration";
 }
 
 std::filesystem::path calibration_file(const SensorInfo& info) {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/sysfs.hpp"
 #include "ergotune/base/clock.hpp"
-#include "ergotune/base/sysfs.hpp"
 #include "power/sensor_family.hpp"
 
 namespace ergotune {

@@ -3,31 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "ergotune/base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
+#include "power/sysfs_boards.hpp"
 
 namespace ergotune {
 namespace {
-
-constexpr std::string_view kDevfreq = "/sys/class/devfreq";
-
-std::filesystem::path find_devfreq(const Sysfs& sysfs) {
-  // of_node/name ends with a NUL in the device tree.
-  constexpr std::array names = {"gv11b", "gp10b", "ga10b", "gpu", "gm20b"};
-  for (const auto& entry : sysfs.list(kDevfreq)) {
-    auto name = sysfs.read(std::filesystem::path(kDevfreq) / entry / "device/of_node/name").value_or("");
-    while (!name.empty() && name.back() == '\0') name.pop_back();
-    if (std::find(names.begin(), names.end(), name) != names.end())
-      return std::filesystem::path(kDevfreq) / entry;
-    // JetPack 7 on Thor names the device itself instead.
-    if (entry.find("gpu-gpc-0") != std::string::npos) return std::filesystem::path(kDevfreq) / entry;
-  }
-  return {};
-}
 
 class TegraControl final : public Control {
  public:
@@ -103,14 +86,14 @@ class TegraControl final : public Control {
 }  // namespace
 
 std::unique_ptr<Control> open_tegra_control(const ControlEnvironment& environment, std::string& reason) {
-  const auto folder = find_devfreq(Sysfs(environment.sysfs_root));
+  const auto folder = tegra_devfreq(Sysfs(environment.sysfs_root));
   if (!folder.empty()) return std::make_unique<TegraControl>(environment, folder);
   reason = fmt::format("no Tegra GPU below {}", kDevfreq);
   return nullptr;
 }
 
 std::vector<std::string> list_tegra_controls(const ControlEnvironment& environment) {
-  if (find_devfreq(Sysfs(environment.sysfs_root)).empty()) return {};
+  if (tegra_devfreq(Sysfs(environment.sysfs_root)).empty()) return {};
   return {"tegra"};
 }
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "ergotune/base/error.hpp"
+#include "power/sysfs_boards.hpp"
 #include "power/sysfs_sensor.hpp"
 
 namespace ergotune {
@@ -23,18 +23,11 @@ struct Rail {
   double update_period = 0;   ///< s; 0 when the driver does not tell
 };
 
-/// Text of a device tree property: it ends with a NUL.
-std::string tree_text(const Sysfs& sysfs, const fs::path& path) {
-  std::string text = sysfs.read(path).value_or("");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
 std::string label_of(const Sysfs& sysfs, const fs::path& chip, const fs::path& own_label, int channel) {
   if (const auto text = sysfs.read(own_label); text && !text->empty()) return *text;
   for (const char* kind : {"channel", "input"}) {
     const std::string text =
-        tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
+        device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
     if (!text.empty()) return text;
   }
   return {};
@@ -198,15 +191,8 @@ class TegraFamily : public SensorFamily {
 
   std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string&) override {
     if (uuid.empty()) return nullptr;  // the CPU: these are the GPU's clock and temperature
-    constexpr std::string_view kDevfreq = "/sys/class/devfreq";
-    constexpr std::array names = {"gv11b", "gp10b", "ga10b", "gpu", "gm20b"};
-    for (const auto& entry : sysfs_.list(kDevfreq)) {
-      const fs::path folder = fs::path(kDevfreq) / entry;
-      const std::string name = tree_text(sysfs_, folder / "device/of_node/name");
-      if (std::find(names.begin(), names.end(), name) != names.end() || contains(entry, "gpu-gpc-0"))
-        return std::make_unique<TegraMonitor>(sysfs_, folder);
-    }
-    return nullptr;
+    const fs::path folder = tegra_devfreq(sysfs_);
+    return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
   }
 
  private:

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <sstream>
 
+#include "base/files.hpp"
 #include "base/toml.hpp"
 #include "ergotune/base/error.hpp"
 #include "problem/embedded_profiles.hpp"
@@ -143,11 +142,8 @@ DeviceProfile load_device_profile(const std::string& name_or_file) {
     if (near && found == nullptr) found = &profile;
   }
   if (found != nullptr) return parse(found->text, fmt::format("{}.toml", found->name));
-  if (std::ifstream stream(name_or_file); stream && name_or_file.find_first_of("./") != std::string::npos) {
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return parse(text.str(), name_or_file);
-  }
+  if (name_or_file.find_first_of("./") != std::string::npos)
+    if (const auto text = read_file(name_or_file)) return parse(*text, name_or_file);
   if (name_or_file.ends_with(".toml"))
     throw UserError(fmt::format("cannot read the device profile {}", name_or_file));
   throw UserError(

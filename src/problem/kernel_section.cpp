@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <sstream>
 
+#include "base/files.hpp"
 #include "problem/checks.hpp"
 #include "problem/toml_sections.hpp"
 
@@ -50,6 +49,7 @@ KernelSource source_from_file(const std::string& name, std::optional<Language> l
   source.file = (folder / name).lexically_normal();
   source.language = language ? *language : language_of_file(source.file, place);
   source.text = read_text_file(source.file, "kernel source", place);
+  source.file = std::filesystem::absolute(source.file);
   add_include_folder(source, source.file.parent_path());
   return source;
 }
@@ -222,16 +222,12 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
   if (std::filesystem::is_directory(file, error)) {
     throw UserError(fmt::format("{} {} is a folder, not a file", what, file.string()), place);
   }
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
-    // rdbuf() of an empty file sets failbit; an empty file is not an error of reading
-    if (stream && std::filesystem::file_size(file, error) == 0 && !error) return {};
+  auto text = read_file(file);
+  if (!text)
     throw UserError(
         fmt::format("cannot read the {} {}: it does not exist or is not readable", what, file.string()),
         place);
-  }
-  return text.str();
+  return std::move(*text);
 }
 
 Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main,

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "base/files.hpp"
 #include "problem/load_toml.hpp"
 
 namespace ergotune {
@@ -14,11 +12,9 @@ Problem load_problem(const std::filesystem::path& file) {
   if (std::filesystem::is_directory(file, error)) {
     throw UserError("this is a folder; name the problem file in it", {file.string(), 0, 0});
   }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UserError("the problem file does not exist or cannot be read", {file.string(), 0, 0});
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return parse_problem(text.str(), file);
+  const auto text = read_file(file);
+  if (!text) throw UserError("the problem file does not exist or cannot be read", {file.string(), 0, 0});
+  return parse_problem(*text, file);
 }
 
 Problem parse_problem(const std::string& text, const std::filesystem::path& file) {

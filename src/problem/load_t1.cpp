@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
-#include <sstream>
 
+#include "base/files.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {
@@ -243,14 +242,10 @@ void read_kernel(const Json& specification, const Source& source, Problem& probl
   kernel.function = Template::parse(text_at(specification, "KernelName", where, source));
   KernelSource code;
   code.language = read_language(text_at(specification, "Language", where, source), source);
-  code.file =
-      (problem.file.parent_path() / text_at(specification, "KernelFile", where, source)).lexically_normal();
-  code.include_folders = {std::filesystem::absolute(code.file).parent_path()};
-  if (std::ifstream stream(code.file, std::ios::binary); stream) {
-    std::ostringstream text;
-    text << stream.rdbuf();
-    code.text = text.str();
-  }
+  const std::filesystem::path file = text_at(specification, "KernelFile", where, source);
+  code.file = std::filesystem::absolute(problem.file.parent_path() / file).lexically_normal();
+  code.include_folders = {code.file.parent_path()};
+  if (auto text = read_file(code.file)) code.text = std::move(*text);
   kernel.sources.push_back(std::move(code));
   read_sizes(specification, problem);
   read_launch(specification, source, problem);

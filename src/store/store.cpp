@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
 #include "store/database.hpp"
 #include "store/flusher.hpp"
 #include "store/json_values.hpp"

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 
+#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "ergotune/measure/execution_parameters.hpp"
 #include "ergotune/power/guardian.hpp"
+#include "ergotune/problem/quantity.hpp"
 #include "ergotune/search/objective.hpp"
-#include "measure/configure.hpp"
-#include "problem/macro_clashes.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
 
 namespace ergotune {
 namespace {
@@ -186,11 +188,7 @@ void open_live(Target& target, const TargetOptions& options) {
   note_macro_clashes(target);
   std::unique_ptr<Control> control = find_control(target, options);
   if (control) {
-    for (Parameter& parameter :
-         make_execution_parameters(target.problem.execution_parameters, *control, options.suggested)) {
-      target.problem.parameters.push_back(std::move(parameter));
-    }
-    target.problem.execution_parameters.clear();
+    resolve_execution_parameters(target.problem, *control, options.suggested);
   }
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);

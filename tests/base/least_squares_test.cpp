@@ -1,4 +1,4 @@
-#include "ergotune/base/least_squares.hpp"
+#include "base/least_squares.hpp"
 
 #include <gtest/gtest.h>
 

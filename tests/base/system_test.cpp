@@ -6,11 +6,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/dynamic_library.hpp"
+#include "base/environment.hpp"
+#include "base/hash.hpp"
+#include "base/process.hpp"
+#include "base/sysfs.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
-#include "ergotune/base/process.hpp"
-#include "ergotune/base/sysfs.hpp"
 
 namespace ergotune {
 namespace {
@@ -77,6 +78,25 @@ TEST(DynamicLibraries, SayWhatIsMissing) {
   double (*cosine)(double) = nullptr;
   EXPECT_TRUE(math->load(cosine, "cos"));
   EXPECT_DOUBLE_EQ(cosine(0), 1);
+}
+
+TEST(Environment, FoldersOfTheUserAreAbsolute) {
+  const auto set = [](const char* name, const char* value) {
+    value ? ::setenv(name, value, 1) : ::unsetenv(name);
+  };
+  const std::string home = environment_variable("HOME");
+  set("HOME", "/home/me");
+  set("ERGOTUNE_TEST_XDG", nullptr);
+  EXPECT_EQ(user_folder("ERGOTUNE_TEST_XDG", ".cache"), "/home/me/.cache/ergotune");
+  set("ERGOTUNE_TEST_XDG", "/else/where");
+  EXPECT_EQ(user_folder("ERGOTUNE_TEST_XDG", ".cache"), "/else/where/ergotune");
+  set("ERGOTUNE_TEST_XDG", "relative");
+  EXPECT_EQ(user_folder("ERGOTUNE_TEST_XDG", ".cache"), "/home/me/.cache/ergotune");
+  set("HOME", nullptr);
+  EXPECT_EQ(user_folder("ERGOTUNE_TEST_XDG", ".cache"), "");
+  EXPECT_EQ(environment_variable("HOME"), "");
+  set("HOME", home.c_str());
+  set("ERGOTUNE_TEST_XDG", nullptr);
 }
 
 TEST(Hashes, AreStable) {

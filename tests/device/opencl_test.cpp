@@ -1,7 +1,10 @@
 // The OpenCL backend against whatever platform is here (PoCL in CI).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 #include "device/opencl_program.hpp"
@@ -315,6 +318,37 @@ TEST_F(OpenclTest, AViewIsABufferOfItsOwnForAKernel) {
   std::vector<int> two(2);
   device_->read(*whole, std::as_writable_bytes(std::span(two)), 4096 + 8);
   EXPECT_EQ(two, (std::vector<int>{7, 1}));
+}
+
+// No quoting of a space is understood by every driver; PoCL 3.1 understands none.
+TEST_F(OpenclTest, HeadersAreFoundInFoldersWithAnyName) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ergotune include \"" + std::to_string(::getpid()) + "' $x");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "factor.h") << "#define FACTOR 7\n";
+  std::ofstream(folder / "broken.h") << "this is no C\n";
+  auto with = job("#include \"factor.h\"\nkernel void k(global int* x) { x[0] = FACTOR; }", "k");
+  with.include_folders = {"/usr/include", folder.string()};
+  const auto binary = device_->make_compiler()->compile(with);
+  auto portable = opencl::PortableProgram::unpack(binary.bytes);
+  EXPECT_EQ(portable.include_folders, with.include_folders);
+  portable.code.clear();  // a driver that does not take its binaries back compiles again
+  for (const auto& bytes : {binary.bytes, portable.pack()}) {
+    const auto kernel = device_->load({bytes, binary.entry, ""});
+    const auto buffer = upload(*device_, std::vector<int>{0});
+    kernel->bind({{1, 1, 1}, {1, 1, 1}, 0}, {of(*buffer)});
+    device_->launch(*kernel);
+    device_->synchronise();
+    EXPECT_EQ(download<int>(*device_, *buffer, 1)[0], 7);
+  }
+  with.source = "#include \"broken.h\"\n" + with.source;
+  try {
+    device_->make_compiler()->compile(with);
+    ADD_FAILURE() << "a broken header compiled";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr((folder / "broken.h").string())) << "its own name, not the link's";
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
-#include "evaluate/compile_cache.hpp"
 
 namespace ergotune {
 namespace {
@@ -190,103 +189,6 @@ TEST_F(LiveTest, InProcessWithAVerifierOfOnesOwn) {
   EXPECT_EQ(results.at(2).status, Status::wrong_result);
   EXPECT_EQ(results.at(2).message, "element 3 is 77");
   EXPECT_EQ(asked, 2);
-}
-
-TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-cache-" + std::to_string(::getpid()));
-  CompileCache cache(folder);
-  const Binary binary{std::string("code\0with zero", 14), "entry", "a warning"};
-  const std::string key(32, 'a');
-  EXPECT_FALSE(cache.find(key));
-  cache.store(key, binary);
-  const auto found = cache.find(key);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->bytes, binary.bytes);
-  EXPECT_EQ(found->entry, binary.entry);
-  EXPECT_EQ(found->log, binary.log);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), entry.file_size() - 1);
-  }
-  EXPECT_FALSE(cache.find(key));
-  std::filesystem::remove_all(folder);
-}
-
-TEST(CompileCache, TheOldestGoWhenItGrowsOverItsLimit) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-cache-limit-" + std::to_string(::getpid()));
-  const auto key = [](int i) {
-    return std::string(30, 'a') + static_cast<char>('a' + i / 10) + static_cast<char>('0' + i % 10);
-  };
-  const auto bytes = [&] {
-    std::uint64_t total = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-      if (entry.is_regular_file()) total += entry.file_size();
-    return total;
-  };
-  const Binary binary{std::string(1000, 'x'), "entry", ""};
-  constexpr std::uint64_t kLimit = 20'000;
-  CompileCache cache(folder, kLimit);
-  for (int i = 0; i < 10; ++i) {
-    cache.store(key(i), binary);
-    ::usleep(2000);
-  }
-  for (int i = 10; i < 50; ++i) {
-    EXPECT_TRUE(cache.find(key(0))) << "what is used stays, " << i;
-    cache.store(key(i), binary);
-    EXPECT_LE(bytes(), kLimit);
-    EXPECT_TRUE(cache.find(key(i))) << "the newest stays, " << i;
-    ::usleep(2000);
-  }
-  EXPECT_FALSE(cache.find(key(1)));
-  EXPECT_GT(bytes(), kLimit / 2);
-
-  CompileCache unlimited(folder, 0);
-  for (int i = 50; i < 90; ++i) unlimited.store(key(i), binary);
-  EXPECT_GT(bytes(), 2 * kLimit);
-  CompileCache(folder, kLimit).prune();
-  EXPECT_LE(bytes(), kLimit);
-  EXPECT_TRUE(cache.find(key(89)));
-  std::filesystem::remove_all(folder);
-}
-
-TEST(CompileCache, ItsLimitIsASize) {
-  const auto limit = [](const char* text) {
-    ::setenv("ERGOTUNE_CACHE_LIMIT", text, 1);
-    const std::uint64_t bytes = CompileCache::limit_from_environment();
-    ::unsetenv("ERGOTUNE_CACHE_LIMIT");
-    return bytes;
-  };
-  EXPECT_EQ(CompileCache::limit_from_environment(), std::uint64_t{1} << 30);
-  EXPECT_EQ(limit("0"), 0u);
-  EXPECT_EQ(limit("1000"), 1000u);
-  EXPECT_EQ(limit("500M"), 500u << 20);
-  EXPECT_EQ(limit("1.5GiB"), std::uint64_t{3} << 29);
-  EXPECT_EQ(limit("2gb"), std::uint64_t{2} << 30);
-  for (const char* wrong : {"much", "-1", "5X", "1GG", "nan"}) EXPECT_THROW(limit(wrong), UserError) << wrong;
-  ::unsetenv("ERGOTUNE_CACHE_LIMIT");
-}
-
-TEST(CompileCache, EveryPartOfAJobChangesItsKey) {
-  CompileJob job;
-  job.source = "s";
-  job.function = "f";
-  job.defines = {{"a", "1"}};
-  job.options = {"-O2"};
-  std::set<std::string> keys{CompileCache::key(job, "x"), CompileCache::key(job, "y")};
-  const auto with = [&](auto change) {
-    CompileJob other = job;
-    change(other);
-    keys.insert(CompileCache::key(other, "x"));
-  };
-  with([](CompileJob& j) { j.source = "t"; });
-  with([](CompileJob& j) { j.function = "g"; });
-  with([](CompileJob& j) { j.defines[0].second = "2"; });
-  with([](CompileJob& j) { j.defines = {{"a1", ""}}; });
-  with([](CompileJob& j) { j.options.push_back(""); });
-  with([](CompileJob& j) { j.language = Language::c; });
-  with([](CompileJob& j) { j.arguments.push_back({}); });
-  EXPECT_EQ(keys.size(), 9u);
 }
 
 }  // namespace

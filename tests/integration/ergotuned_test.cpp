@@ -11,9 +11,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/process.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"

@@ -9,7 +9,7 @@
 #include "ergotune/base/random.hpp"
 #include "ergotune/measure/runner.hpp"
 #include "ergotune/problem/load.hpp"
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 
 using namespace ergotune;
 

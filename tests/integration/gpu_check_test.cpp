@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 namespace ergotune {
 namespace {

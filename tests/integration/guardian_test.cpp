@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
-#include "ergotune/base/process.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 namespace ergotune {
 namespace {

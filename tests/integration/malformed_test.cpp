@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 namespace ergotune {
 namespace {

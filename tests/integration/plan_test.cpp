@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 namespace ergotune {
 namespace {

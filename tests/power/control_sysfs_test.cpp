@@ -37,6 +37,7 @@ TEST_F(SysfsControls, AreListedWhereTheyAre) {
   EXPECT_THAT(list_controls(environment), ElementsAre("tegra", "amdgpu:card0", "cpufreq"));
   EXPECT_EQ(find_amdgpu_control("00000000:c1:00.0", environment), "amdgpu:card0");
   EXPECT_EQ(find_amdgpu_control("00000000:c2:00.0", environment), "");
+  EXPECT_EQ(find_amdgpu_control("C1:00", environment), "amdgpu:card0") << "however it is written";
 }
 
 TEST_F(SysfsControls, AnUnknownIdNamesWhatThereIs) {

@@ -6,12 +6,12 @@
 #include <fstream>
 #include <thread>
 
+#include "base/pci_address.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/sensor.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
-#include "power/pci_address.hpp"
 #include "power/sensor_semantics.hpp"
 
 namespace ergotune {

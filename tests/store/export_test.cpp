@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 #include "ergotune/problem/load.hpp"
 #include "store/temporary_folder.hpp"
 

@@ -8,10 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/space/parameter.hpp"
 
 namespace ergotune {
 
@@ -19,8 +17,8 @@ enum class ControlQuantity { core_clock_mhz, memory_clock_mhz, power_limit_w };
 std::string to_string(ControlQuantity quantity);
 /// The reverse; nullopt when there is no such quantity.
 std::optional<ControlQuantity> control_quantity_from(std::string_view name);
-/// What a parameter of this kind sets; nullopt for code parameters.
-std::optional<ControlQuantity> quantity_of(ParameterKind kind);
+/// "MHz" or "W".
+std::string quantity_unit(ControlQuantity quantity);
 
 /// What came of a request: never an exception, because it becomes a configuration's status.
 enum class ControlStatus { ok, not_supported, no_permission, invalid_value, device_lost, timeout, failed };
@@ -135,21 +133,8 @@ double nearest_value(const ControlRange& range, double value);
 /// `reasons` are BoardState::clock_reasons ("power_cap") or their words.
 std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons);
 
-/// An execution parameter of a problem made from what the hardware lists: `all`, n equidistant (snapped to
-/// supported values), a range with or without step, or a list (each value must be supported). `suggested` are
-/// the model's values for Choice::model. The default is the hardware's default value, else the highest.
-/// Throws UserError with place.
-Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const ControlRange& range,
-                                   const std::vector<double>& suggested = {});
-/// All of a problem's execution parameters, from one control; names the control in its messages.
-std::vector<Parameter> make_execution_parameters(
-    const std::vector<ExecutionParameterSpec>& specs, Control& control,
-    const std::map<ParameterKind, std::vector<double>>& suggested = {});
-
-/// Execution parameter values of a configuration, by quantity.
+/// What is to be set together, by quantity.
 using ControlSetting = std::map<ControlQuantity, double>;
-/// Reads them out of a configuration; `parameters` are the space's, in order.
-ControlSetting setting_of(const std::vector<Parameter>& parameters, const Configuration& configuration);
 /// Positions of `settings` in an order that changes clocks as seldom as possible: equal settings together,
 /// the current one first, memory clocks (slow to change) changed least, then power limits, then core clocks.
 /// Stable.

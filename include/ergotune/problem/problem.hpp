@@ -21,7 +21,7 @@ std::string to_string(Language language);
 /// Kernel source in one language; a problem may carry several, and a device takes the one it compiles.
 struct KernelSource {
   Language language = Language::opencl;
-  /// Where it was read from; empty for text given in memory.
+  /// Where it was read from, absolute; empty for text given in memory.
   std::filesystem::path file;
   std::string text;
   /// Folders for #include, made absolute; the source's own folder is always among them.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/process.hpp"
+#include "base/process.hpp"
 
 namespace ergotune::test {
 

@@ -11,11 +11,6 @@
 
 namespace ergotune {
 
-/// The source a device compiles; throws UserError naming the languages there are.
-const KernelSource& source_for_device(const Kernel& kernel, const std::string& backend);
-/// True when the kernel has a source that this kind of device compiles.
-bool has_source_for(const Kernel& kernel, const std::string& backend);
-
 /// Names and values for expressions: a configuration's parameters before constants.
 class ConfigurationScope {
  public:

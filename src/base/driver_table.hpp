@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/dynamic_library.hpp"
+#include "base/dynamic_library.hpp"
 
 namespace ergotune {
+
+/// What to open: the file that an environment variable names, else the usual ones.
+std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual);
 
 /// Base of a table. The derived struct's members are Entry objects that take `this` and their symbol's name.
 class DriverTable {
@@ -48,13 +51,21 @@ template <class R, class... A>
 class Entry<R(A...)> {
  public:
   Entry(DriverTable* table, const char* symbol, Need need = Need::required)
-      : function_(reinterpret_cast<R (*)(A...)>(table->find(symbol))) {
+      : symbol_(symbol), function_(reinterpret_cast<R (*)(A...)>(table->find(symbol))) {
     if (!function_ && need == Need::required) table->note_missing(symbol);
+  }
+  /// An optional one that older drivers know by another name.
+  Entry(DriverTable* table, const char* symbol, const char* older_symbol)
+      : Entry(table, symbol, Need::optional) {
+    if (!function_) *this = Entry(table, older_symbol, Need::optional);
   }
   R operator()(A... arguments) const { return function_(arguments...); }
   explicit operator bool() const { return function_ != nullptr; }
+  /// The driver's name for it, for messages.
+  const char* symbol() const { return symbol_; }
 
  private:
+  const char* symbol_;
   R (*function_)(A...);
 };
 

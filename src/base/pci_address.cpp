@@ -1,4 +1,4 @@
-#include "power/pci_address.hpp"
+#include "base/pci_address.hpp"
 
 #include <fmt/format.h>
 

@@ -1,15 +1,13 @@
-// Execution parameters: from what a problem file says and what the hardware lists to parameters with values;
-// and the order in which settings are visited.
+#include "ergotune/measure/execution_parameters.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include "ergotune/base/error.hpp"
-#include "power/control_backends.hpp"
 
 namespace ergotune {
 namespace {
@@ -79,6 +77,20 @@ std::vector<double> between(const ExecutionParameterSpec& spec, const ControlRan
 }
 
 }  // namespace
+
+std::optional<ControlQuantity> quantity_of(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::core_clock_mhz:
+      return ControlQuantity::core_clock_mhz;
+    case ParameterKind::memory_clock_mhz:
+      return ControlQuantity::memory_clock_mhz;
+    case ParameterKind::power_limit_w:
+      return ControlQuantity::power_limit_w;
+    case ParameterKind::code:
+      break;
+  }
+  return std::nullopt;
+}
 
 Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const ControlRange& range,
                                    const std::vector<double>& suggested) {
@@ -163,43 +175,19 @@ std::vector<Parameter> make_execution_parameters(
   return parameters;
 }
 
+void resolve_execution_parameters(Problem& problem, Control& control,
+                                  const std::map<ParameterKind, std::vector<double>>& suggested) {
+  for (Parameter& parameter : make_execution_parameters(problem.execution_parameters, control, suggested))
+    problem.parameters.push_back(std::move(parameter));
+  problem.execution_parameters.clear();
+}
+
 ControlSetting setting_of(const std::vector<Parameter>& parameters, const Configuration& configuration) {
   ControlSetting setting;
   for (std::size_t i = 0; i < parameters.size() && i < configuration.size(); ++i)
     if (const auto quantity = quantity_of(parameters[i].kind))
       setting[*quantity] = configuration[i].as_real();
   return setting;
-}
-
-std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings,
-                                          const ControlSetting& current) {
-  // Greedy: from where the clocks are, go on to the setting that changes least, slowest quantity first. Since
-  // equal settings cost nothing they stay together, and a memory clock is left only when all of its settings
-  // are done.
-  constexpr std::array levels = {ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w,
-                                 ControlQuantity::core_clock_mhz};
-  std::map<ControlSetting, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < settings.size(); ++i) groups[settings[i]].push_back(i);
-  const auto cost = [&](const ControlSetting& from, const ControlSetting& to) {
-    std::array<int, levels.size()> changed{};
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      const auto a = from.find(levels[i]), b = to.find(levels[i]);
-      changed[i] = b != to.end() && (a == from.end() || a->second != b->second);
-    }
-    return changed;
-  };
-  std::vector<std::size_t> order;
-  ControlSetting here = current;
-  while (!groups.empty()) {
-    auto next = std::min_element(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
-      return std::pair{cost(here, a.first), a.second.front()} <
-             std::pair{cost(here, b.first), b.second.front()};
-    });
-    order.insert(order.end(), next->second.begin(), next->second.end());
-    here = next->first;
-    groups.erase(next);
-  }
-  return order;
 }
 
 }  // namespace ergotune

@@ -1,82 +1,30 @@
-#include "evaluate/compile_cache.hpp"
+#include "kernel/compile_cache.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <set>
-#include <sstream>
 
+#include "base/environment.hpp"
+#include "base/files.hpp"
+#include "base/hash.hpp"
 #include "base/serialise.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/hash.hpp"
+#include "problem/includes.hpp"
 
 namespace ergotune {
 namespace {
 
 constexpr std::string_view kMagic = "ergotune code 2\n";
 
-std::optional<std::string> read_whole(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-}
-
 void add_part(std::string& text, std::string_view part) {
   text += fmt::format("{}:", part.size());
   text += part;
 }
 
-/// Names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
-std::vector<std::string> included_names(const std::string& source) {
-  std::vector<std::string> names;
-  for (std::size_t at = source.find("include"); at != std::string::npos;
-       at = source.find("include", at + 1)) {
-    std::size_t i = at + 7;
-    while (i < source.size() && (source[i] == ' ' || source[i] == '\t')) ++i;
-    if (i >= source.size()) break;
-    const char open = source[i];
-    if (open != '"' && open != '<' && open != '\'') continue;
-    const std::size_t end = source.find(open == '<' ? '>' : open, i + 1);
-    if (end == std::string::npos || source.substr(i, end - i).find('\n') != std::string::npos) continue;
-    names.push_back(source.substr(i + 1, end - i - 1));
-  }
-  return names;
-}
-
-void collect_includes(const std::string& source, const std::vector<std::string>& folders,
-                      std::set<std::filesystem::path>& seen, std::string& contents) {
-  for (const std::string& name : included_names(source)) {
-    for (const std::string& folder : folders) {
-      std::error_code failed;
-      const auto file = std::filesystem::weakly_canonical(std::filesystem::path(folder) / name, failed);
-      if (failed || !std::filesystem::is_regular_file(file, failed)) continue;
-      if (seen.insert(file).second) {
-        if (const auto text = read_whole(file)) {
-          add_part(contents, name);
-          add_part(contents, *text);
-          std::vector<std::string> deeper{file.parent_path().string()};
-          deeper.insert(deeper.end(), folders.begin(), folders.end());
-          collect_includes(*text, deeper, seen, contents);
-        }
-      }
-      break;
-    }
-  }
-}
-
 }  // namespace
-
-std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
-  std::set<std::filesystem::path> seen;
-  std::string contents;
-  collect_includes(source, folders, seen, contents);
-  return contents.empty() ? std::string() : content_hash(contents);
-}
 
 std::string CompileCache::key(const CompileJob& job, const std::string& compiler_identity) {
   std::string all;
@@ -105,7 +53,7 @@ std::filesystem::path CompileCache::file_of(const std::string& key) const {
 std::optional<Binary> CompileCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   const std::filesystem::path file = file_of(key);
-  const auto text = read_whole(file);
+  const auto text = read_file(file);
   if (!text || !text->starts_with(kMagic) || text->size() < kMagic.size() + 33) return std::nullopt;
   std::string_view rest = std::string_view(*text).substr(kMagic.size());
   const std::string_view hash = rest.substr(0, 32);
@@ -127,17 +75,9 @@ void CompileCache::store(const std::string& key, const Binary& binary) {
   if (folder_.empty()) return;
   const std::string body = Writer()(binary).take();
   const std::filesystem::path file = file_of(key);
-  const std::filesystem::path fresh = file.string() + fmt::format(".{}", ::getpid());
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  out << kMagic << content_hash(body) << '\n' << body;
-  out.close();
-  if (out) {
-    std::filesystem::rename(fresh, file, ignored);
-  } else {
-    std::filesystem::remove(fresh, ignored);
-  }
+  (void)write_file(file, fmt::format("{}{}\n{}", kMagic, content_hash(body), body));
   // The walk through the folder costs some milliseconds: at the first store, and then for every share of the
   // limit.
   written_ += body.size();
@@ -181,10 +121,10 @@ void CompileCache::prune() const {
 }
 
 std::uint64_t CompileCache::limit_from_environment() {
-  const char* text = std::getenv("ERGOTUNE_CACHE_LIMIT");
-  if (!text || !*text) return kDefaultLimit;
+  const std::string text = environment_variable("ERGOTUNE_CACHE_LIMIT");
+  if (text.empty()) return kDefaultLimit;
   char* end = nullptr;
-  const double number = std::strtod(text, &end);
+  const double number = std::strtod(text.c_str(), &end);
   std::string unit = end;
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -192,20 +132,15 @@ std::uint64_t CompileCache::limit_from_environment() {
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
   const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
   const std::size_t power = unit.empty() ? 0 : place + 1;
-  if (end == text || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
+  if (end == text.c_str() || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
     throw UserError(
         fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is no size; write 500M, 2GiB, or 0 for no limit", text));
   return static_cast<std::uint64_t>(std::ldexp(number, static_cast<int>(10 * power)));
 }
 
 std::filesystem::path CompileCache::default_folder() {
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') {
-    return std::filesystem::path(xdg) / "ergotune" / "compiled";
-  }
-  if (const char* home = std::getenv("HOME"); home && *home == '/') {
-    return std::filesystem::path(home) / ".cache" / "ergotune" / "compiled";
-  }
-  return {};
+  const auto caches = user_folder("XDG_CACHE_HOME", ".cache");
+  return caches.empty() ? caches : caches / "compiled";
 }
 
 }  // namespace ergotune

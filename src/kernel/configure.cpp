@@ -1,29 +1,16 @@
-#include "measure/configure.hpp"
+#include "kernel/configure.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
+#include "problem/includes.hpp"
 
 namespace ergotune {
 namespace {
-
-std::vector<Language> languages_of(const std::string& backend) {
-  if (backend == "cuda") return {Language::cuda};
-  if (backend == "opencl") return {Language::opencl};
-  if (backend == "hip") return {Language::hip};
-  return {Language::c, Language::cpp, Language::fortran};
-}
-
-const KernelSource* find_source(const Kernel& kernel, const std::string& backend) {
-  for (const Language language : languages_of(backend)) {
-    if (const KernelSource* source = kernel.source_for(language)) return source;
-  }
-  return nullptr;
-}
 
 std::string macro_text(const Value& value) {
   if (value.is_bool()) return value.truthy() ? "1" : "0";
@@ -53,20 +40,6 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
 
 }  // namespace
 
-const KernelSource& source_for_device(const Kernel& kernel, const std::string& backend) {
-  if (const KernelSource* source = find_source(kernel, backend)) return *source;
-  std::vector<std::string> have, wanted;
-  for (const KernelSource& source : kernel.sources) have.push_back(to_string(source.language));
-  for (const Language language : languages_of(backend)) wanted.push_back(to_string(language));
-  throw UserError(fmt::format("the problem has no source in {} for a device of kind {}; it has: {}",
-                              fmt::join(wanted, " or "), backend,
-                              have.empty() ? "none" : fmt::format("{}", fmt::join(have, ", "))));
-}
-
-bool has_source_for(const Kernel& kernel, const std::string& backend) {
-  return find_source(kernel, backend) != nullptr;
-}
-
 const Value* ConfigurationScope::find(std::string_view name) const {
   const std::size_t count = std::min(parameters_->size(), values_->size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -85,13 +58,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   job.language = source.language;
   job.source = source.text;
   job.source_name = source.file.empty() ? "kernel" : source.file.filename().string();
-  if (!source.file.empty()) job.include_folders.push_back(source.file.parent_path().string());
-  for (const auto& folder : source.include_folders) {
-    if (std::find(job.include_folders.begin(), job.include_folders.end(), folder.string()) ==
-        job.include_folders.end()) {
-      job.include_folders.push_back(folder.string());
-    }
-  }
+  for (const auto& folder : include_folders_of(source)) job.include_folders.push_back(folder.string());
   const auto is_parameter = [&](const std::string& name) {
     return std::any_of(problem.parameters.begin(), problem.parameters.end(),
                        [&](const Parameter& p) { return p.name == name; });

@@ -1,4 +1,4 @@
-#include "problem/macro_clashes.hpp"
+#include "kernel/macro_clashes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// PCI addresses in one form. Drivers write them with 4 or 8 digits of domain, in either case, with or without
-// function.
+// PCI addresses in one form: how devices meet their sensors. Drivers write them with 4 or 8 digits of domain,
+// in either case, with or without function.
 #pragma once
 
 #include <string>

@@ -1,6 +1,13 @@
-#include "device/driver_table.hpp"
+#include "base/driver_table.hpp"
+
+#include "base/environment.hpp"
 
 namespace ergotune {
+
+std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual) {
+  if (auto name = environment_variable(variable); !name.empty()) return {std::move(name)};
+  return usual;
+}
 
 std::string DriverTable::problem() const {
   if (!library_) return reason_;

@@ -49,8 +49,4 @@ inline auto fields(Binary& binary) {
   return std::tie(bytes, entry, log);
 }
 
-/// A hash over the files that `source` includes, found beside it or in `folders`, recursively; empty when it
-/// includes none of them. System headers are not followed: the compiler's identity stands for them.
-std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
-
 }  // namespace ergotune

@@ -1,0 +1,18 @@
+// Whole files, read and written in one go.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ergotune {
+
+/// The file's bytes; nullopt, with errno saying why, when it cannot be read (a folder cannot).
+std::optional<std::string> read_file(const std::filesystem::path& file);
+
+/// Written whole or not at all: into a file of its own beside it, which then takes its place. Returns 0 or
+/// errno; what stood there before is left as it was when it fails.
+int write_file(const std::filesystem::path& file, std::string_view bytes);
+
+}  // namespace ergotune

@@ -1,0 +1,19 @@
+// What source text includes: compiled code and results depend on those files' contents.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+/// Where a source's includes are looked for: its own folder, then the others; absolute, none twice.
+std::vector<std::filesystem::path> include_folders_of(const KernelSource& source);
+
+/// A hash over the files that `source` includes, found beside it or in `folders`, recursively; empty when it
+/// includes none of them. System headers are not followed: the compiler's identity stands for them.
+std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
+
+}  // namespace ergotune

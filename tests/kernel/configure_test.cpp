@@ -1,0 +1,99 @@
+// What a configuration means for a kernel: its compile job.
+#include "kernel/configure.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ergotune/problem/load.hpp"
+
+namespace ergotune {
+namespace {
+
+/// A folder that is the working folder while the object lives.
+class WorkingFolder {
+ public:
+  WorkingFolder() {
+    std::filesystem::create_directories(folder / "sub");
+    std::filesystem::current_path(folder);
+  }
+  ~WorkingFolder() {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder);
+  }
+  const std::filesystem::path folder = std::filesystem::canonical(std::filesystem::temp_directory_path()) /
+                                       ("ergotune-configure-" + std::to_string(::getpid()));
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+constexpr const char* kProblem = R"toml(
+[parameters]
+W = [2, 4]
+[kernel]
+function = "f"
+source = "k.c"
+arguments = [{ name = "x", type = "int32", count = 4, access = "write" }]
+)toml";
+
+CompileJob job_of(const Problem& problem) {
+  DeviceInfo device;
+  device.backend = "host";
+  return make_compile_job(problem, problem.kernel(), device, {}, default_values(problem));
+}
+
+// `ergotune tune p.toml` in its own folder is the commonest call; the compiler runs elsewhere.
+TEST(CompileJobs, FindHeadersBesideTheSourceHoweverTheProblemIsNamed) {
+  const WorkingFolder here;
+  std::ofstream("p.toml") << kProblem;
+  std::ofstream("k.c") << "#include \"x.h\"\nvoid f(int* x) { x[0] = SEVEN * W; }\n";
+  std::ofstream("x.h") << "#define SEVEN 7\n";
+  for (const std::filesystem::path& name :
+       {std::filesystem::path("p.toml"), std::filesystem::path("./p.toml"),
+        std::filesystem::path("sub/../p.toml"), here.folder / "p.toml"}) {
+    const Problem problem = load_problem(name);
+    EXPECT_EQ(problem.kernel().sources[0].file, here.folder / "k.c") << name;
+    const CompileJob job = job_of(problem);
+    EXPECT_THAT(job.include_folders, testing::ElementsAre(here.folder.string())) << name;
+    std::filesystem::current_path("sub");
+    EXPECT_FALSE(open_compiler("host")->compile(job).bytes.empty()) << name;
+    std::filesystem::current_path(here.folder);
+  }
+}
+
+TEST(CompileJobs, OfTextInTheFileIncludeFromTheFilesFolder) {
+  const WorkingFolder here;
+  const std::string text = R"toml(
+[kernel]
+function = "f"
+source.c.text = '#include "x.h"'
+include_folders = ["sub", "/opt/include", "./sub/"]
+)toml";
+  std::string with_parameters = "[parameters]\nW = [1]\n" + text;
+  const CompileJob job = job_of(parse_problem(with_parameters, "p.toml"));
+  EXPECT_THAT(job.include_folders,
+              testing::ElementsAre(here.folder.string(), (here.folder / "sub").string(), "/opt/include"));
+}
+
+TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
+  Problem problem = parse_problem(
+      "[parameters]\nW = [2, 4]\nFAST = [true]\n[constants]\nN = 8\n[kernel]\nfunction = \"f<{{W}}>\"\n"
+      "source.c.text = ''\noptions.c = [\"-DHALF={{W // 2}}\"]\n",
+      "p.toml");
+  DeviceInfo device;
+  device.backend = "host";
+  const CompileJob job =
+      make_compile_job(problem, problem.kernel(), device, {{"N", Value(8)}, {"device.warp_size", Value(32)}},
+                       {Value(4), Value(true)});
+  EXPECT_THAT(job.defines, testing::ElementsAre(testing::Pair("W", "4"), testing::Pair("FAST", "1"),
+                                                testing::Pair("N", "8")));
+  EXPECT_THAT(job.options, testing::ElementsAre("-DHALF=2"));
+  EXPECT_EQ(job.function, "f<4>");
+}
+
+}  // namespace
+}  // namespace ergotune

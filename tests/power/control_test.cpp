@@ -1,0 +1,68 @@
+// Messages about settings, and the order in which settings are visited.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <set>
+
+#include "ergotune/power/control.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ClockOutcome, SaysWhatRanInstead) {
+  EXPECT_EQ(describe_clock_outcome(1410, 1275, {"power_cap"}), "asked 1410 MHz, ran 1275 MHz, power cap");
+  EXPECT_EQ(describe_clock_outcome(1410, 1275, {}), "asked 1410 MHz, ran 1275 MHz");
+  EXPECT_EQ(describe_clock_outcome(1410, 1400, {"power_cap"}), "") << "within 1 %";
+  EXPECT_EQ(describe_clock_outcome(300, 293, {}), "") << "within half a step";
+  EXPECT_NE(describe_clock_outcome(300, 315, {}), "");
+}
+
+TEST(ControlOrder, VisitsEqualSettingsTogetherAndStartsWithTheCurrent) {
+  const auto core = [](double mhz) { return ControlSetting{{ControlQuantity::core_clock_mhz, mhz}}; };
+  const std::vector<ControlSetting> settings = {core(900), core(1200), core(900), core(600), core(1200)};
+  EXPECT_THAT(order_by_setting(settings, core(1200)), ElementsAre(1, 4, 0, 2, 3));
+}
+
+// Whatever comes in, each setting is visited in one go, and the slow quantity changes only as often as it
+// must.
+TEST(ControlOrder, ChangesAsSeldomAsPossible) {
+  EXPECT_TRUE(rc::check([] {
+    const auto cores = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4));
+    std::vector<ControlSetting> settings;
+    std::set<double> memories;
+    std::set<ControlSetting> distinct;
+    for (const int core : cores) {
+      const double memory = *rc::gen::inRange(0, 3);
+      settings.push_back(
+          {{ControlQuantity::core_clock_mhz, core}, {ControlQuantity::memory_clock_mhz, memory}});
+      memories.insert(memory);
+      distinct.insert(settings.back());
+    }
+    const ControlSetting current = {{ControlQuantity::core_clock_mhz, 1},
+                                    {ControlQuantity::memory_clock_mhz, 1}};
+    const auto order = order_by_setting(settings, current);
+    RC_ASSERT(std::set<std::size_t>(order.begin(), order.end()).size() == settings.size());
+    std::size_t runs = 0, memory_runs = 0, core_runs = 0;
+    const ControlSetting* last = nullptr;
+    for (const auto i : order) {
+      runs += !last || *last != settings[i];
+      memory_runs += !last || last->at(ControlQuantity::memory_clock_mhz) !=
+                                  settings[i].at(ControlQuantity::memory_clock_mhz);
+      core_runs += last && last->at(ControlQuantity::core_clock_mhz) !=
+                               settings[i].at(ControlQuantity::core_clock_mhz);
+      last = &settings[i];
+    }
+    RC_ASSERT(runs == distinct.size());
+    RC_ASSERT(memory_runs == memories.size());
+    if (!settings.empty() && distinct.contains(current)) RC_ASSERT(settings[order[0]] == current);
+    // Where the memory clock changes, the core clock stays if it can: at most one core change per further
+    // setting.
+    RC_ASSERT(core_runs <= (distinct.empty() ? 0 : distinct.size() - 1));
+  }));
+}
+
+}  // namespace
+}  // namespace ergotune
