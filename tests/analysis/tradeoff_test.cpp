@@ -48,7 +48,7 @@ TEST(ConvexHull, KeepsAnztsCornersAndDropsWhatIsInside) {
 }
 
 TEST(ConvexHull, HoldsEveryPoint) {
-  rc::check("no point lies outside of any edge",
+  EXPECT_TRUE(rc::check("no point lies outside of any edge",
             [](const std::vector<std::pair<std::int16_t, std::int16_t>>& points) {
               std::vector<double> x, y;
               for (const auto& [a, b] : points) {
@@ -62,11 +62,11 @@ TEST(ConvexHull, HoldsEveryPoint) {
                   RC_ASSERT((x[b] - x[a]) * (y[k] - y[a]) - (y[b] - y[a]) * (x[k] - x[a]) >= 0);
                 }
               }
-            });
+            }));
 }
 
 TEST(ParetoFront, IsExactlyWhatNothingBeats) {
-  rc::check("agrees with the definition",
+  EXPECT_TRUE(rc::check("agrees with the definition",
             [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& points) {
               std::vector<double> x, y;
               for (const auto& [a, b] : points) {
@@ -82,7 +82,7 @@ TEST(ParetoFront, IsExactlyWhatNothingBeats) {
                 for (const std::size_t f : front) same = same || (x[f] == x[i] && y[f] == y[i]);
                 RC_ASSERT(beaten != same);
               }
-            });
+            }));
 }
 
 TEST(Tradeoff, QuadrantsCountWhatBeatsTheTwoWinners) {

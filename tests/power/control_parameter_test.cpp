@@ -146,7 +146,7 @@ TEST(ControlOrder, VisitsEqualSettingsTogetherAndStartsWithTheCurrent) {
 // Whatever comes in, each setting is visited in one go, and the slow quantity changes only as often as it
 // must.
 TEST(ControlOrder, ChangesAsSeldomAsPossible) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto cores = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4));
     std::vector<ControlSetting> settings;
     std::set<double> memories;
@@ -178,7 +178,7 @@ TEST(ControlOrder, ChangesAsSeldomAsPossible) {
     // Where the memory clock changes, the core clock stays if it can: at most one core change per further
     // setting.
     RC_ASSERT(core_runs <= (distinct.empty() ? 0 : distinct.size() - 1));
-  });
+  }));
 }
 
 }  // namespace

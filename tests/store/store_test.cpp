@@ -86,7 +86,7 @@ TEST(Store, AnyMessageComesBack) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.ergotune");
   const auto session = begin_session(store);
-  rc::check("a message of any text and any finite numbers",
+  EXPECT_TRUE(rc::check("a message of any text and any finite numbers",
             [&](const std::string& message, double value, std::int64_t x) {
               Measurement m;
               m.message = message;
@@ -99,7 +99,7 @@ TEST(Store, AnyMessageComesBack) {
               RC_ASSERT(row.measurement.quantities.at("time").value == value);
               RC_ASSERT(row.configuration[0].data() == Value(x).data());
               RC_ASSERT(row.configuration[1].data() == Value(value).data());
-            });
+            }));
 }
 
 TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {
