@@ -130,8 +130,8 @@ class EnergyCounter : public NvmlSensor {
   }
 };
 
-/// Wall clock minus host clock, in s, from the least disturbed of a few looks: a process may lose the processor between
-/// reading one clock and the other, and every reading would be misplaced by that much.
+/// Wall clock minus host clock, in s, from the least disturbed of a few looks: a process may lose the
+/// processor between reading one clock and the other, and every reading would be misplaced by that much.
 double wall_offset() {
   double offset = 0, narrowest = INFINITY;
   for (int look = 0; look < 5; ++look) {

@@ -142,8 +142,8 @@ TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
   for (std::size_t i = 1; i < watts.size(); ++i) EXPECT_NEAR(watts[i].time - watts[i - 1].time, 0.02, 1e-3);
 }
 
-// A driver stamps a sample when it takes it. A fake that stamped it anew whenever it was looked at made one sample
-// of the buffer two, a microsecond apart.
+// A driver stamps a sample when it takes it. A fake that stamped it anew whenever it was looked at made one
+// sample of the buffer two, a microsecond apart.
 TEST_F(Nvml, ASampleOfTheBufferIsStampedOnceHoweverOftenItIsRead) {
   fake("generation=hopper").set_activity(0.5);
   std::string why;

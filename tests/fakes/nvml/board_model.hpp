@@ -18,8 +18,9 @@ inline double clock_seconds(clockid_t clock) {
 inline double model_now(const State& state) {
   return state.is_virtual ? state.virtual_time : clock_seconds(CLOCK_MONOTONIC);
 }
-/// Wall-clock time of a model time in whole microseconds: what time stamps carry. The two clocks were compared once,
-/// when the state was made: a driver stamps a sample when it takes it, so whoever looks at it again sees the same stamp.
+/// Wall-clock time of a model time in whole microseconds: what time stamps carry. The two clocks were
+/// compared once, when the state was made: a driver stamps a sample when it takes it, so whoever looks at it
+/// again sees the same stamp.
 inline std::uint64_t wall_microseconds(const State& state, double time) {
   return static_cast<std::uint64_t>(state.wall_offset_us + std::llround(time * 1e6));
 }

@@ -138,7 +138,7 @@ struct State {
   int is_virtual;
   double virtual_time;
   std::int64_t wall_offset_us;  ///< wall clock minus model time; fixed, so that a time stamp never changes
-  double step;  ///< s of the physics' step
+  double step;                  ///< s of the physics' step
   int device_count;
   Board boards[kMaxDevices];
   int fault_count;
