@@ -151,7 +151,7 @@ TEST_F(Nvml, ASampleOfTheBufferIsStampedOnceHoweverOftenItIsRead) {
   ASSERT_TRUE(library) << why;
   void* board = library->boards().at(0).handle;
   std::set<unsigned long long> stamps;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     std::vector<nvml::Sample> samples(119);
     auto count = static_cast<unsigned>(samples.size());
     int type = 0;
