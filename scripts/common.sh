@@ -27,6 +27,15 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
+# make_venv FOLDER REQUIREMENTS: a virtual environment with these packages, made anew when the list has changed.
+make_venv() {
+  cmp -s "$2" "$1/requirements.txt" && return 0
+  say "Python packages (Kernel Tuner among them: we compare with it)"
+  python3 -m venv "$1"
+  "$1/bin/pip" install -q -r "$2"
+  cp "$2" "$1/requirements.txt"
+}
+
 # build PRESET [cmake options...]
 build() {
   local preset=$1

@@ -130,6 +130,19 @@ class EnergyCounter : public NvmlSensor {
   }
 };
 
+/// Wall clock minus host clock, in s, from the least disturbed of a few looks: a process may lose the
+/// processor between reading one clock and the other, and every reading would be misplaced by that much.
+double wall_offset() {
+  double offset = 0, narrowest = INFINITY;
+  for (int look = 0; look < 5; ++look) {
+    const double before = host_seconds(), wall = wall_seconds(), after = host_seconds();
+    if (after - before >= narrowest) continue;
+    narrowest = after - before;
+    offset = wall - 0.5 * (before + after);
+  }
+  return offset;
+}
+
 /// The driver's own buffer of power samples, with wall-clock time stamps.
 class SampleBuffer : public NvmlSensor {
  public:
@@ -139,7 +152,7 @@ class SampleBuffer : public NvmlSensor {
     if (code == nvml::kNotFound) return ReadStatus::no_new_data;
     if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
     if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
-    const double offset = wall_seconds() - host_seconds();
+    const double offset = wall_offset();
     bool any = false;
     for (const auto& sample : buffer_) {
       if (sample.time <= last_) continue;

@@ -130,7 +130,7 @@ void check_distinct(const Problem& problem) {
 }
 
 void check_plans(const Problem& problem, const Names& parameters) {
-  std::vector<std::string> groups{"code", "clocks", "all"};
+  std::vector<std::string> groups{"code", "clocks", "power", "all"};
   groups.insert(groups.end(), parameters.list().begin(), parameters.list().end());
   for (const PlanSpec& plan : problem.plans) {
     for (const PlanStageSpec& stage : plan.stages) {
@@ -141,9 +141,9 @@ void check_plans(const Problem& problem, const Names& parameters) {
                         stage.place);
       }
       for (const auto& [name, value] : stage.fixed) {
-        if (parameters.knows(name)) continue;
+        if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
         throw UserError(fmt::format("plan \"{}\" fixes the unknown parameter \"{}\"{}", plan.name, name,
-                                    suggestion(name, parameters.list())),
+                                    suggestion(name, groups)),
                         stage.place);
       }
     }

@@ -49,43 +49,43 @@ TEST(ConvexHull, KeepsAnztsCornersAndDropsWhatIsInside) {
 }
 
 TEST(ConvexHull, HoldsEveryPoint) {
-  rc::check("no point lies outside of any edge",
-            [](const std::vector<std::pair<std::int16_t, std::int16_t>>& points) {
-              std::vector<double> x, y;
-              for (const auto& [a, b] : points) {
-                x.push_back(a);
-                y.push_back(b);
-              }
-              const auto hull = convex_hull(x, y);
-              for (std::size_t i = 0; hull.size() >= 3 && i < hull.size(); ++i) {
-                const std::size_t a = hull[i], b = hull[(i + 1) % hull.size()];
-                for (std::size_t k = 0; k < x.size(); ++k) {
-                  RC_ASSERT((x[b] - x[a]) * (y[k] - y[a]) - (y[b] - y[a]) * (x[k] - x[a]) >= 0);
-                }
-              }
-            });
+  EXPECT_TRUE(rc::check("no point lies outside of any edge",
+                        [](const std::vector<std::pair<std::int16_t, std::int16_t>>& points) {
+                          std::vector<double> x, y;
+                          for (const auto& [a, b] : points) {
+                            x.push_back(a);
+                            y.push_back(b);
+                          }
+                          const auto hull = convex_hull(x, y);
+                          for (std::size_t i = 0; hull.size() >= 3 && i < hull.size(); ++i) {
+                            const std::size_t a = hull[i], b = hull[(i + 1) % hull.size()];
+                            for (std::size_t k = 0; k < x.size(); ++k) {
+                              RC_ASSERT((x[b] - x[a]) * (y[k] - y[a]) - (y[b] - y[a]) * (x[k] - x[a]) >= 0);
+                            }
+                          }
+                        }));
 }
 
 TEST(ParetoFront, IsExactlyWhatNothingBeats) {
-  rc::check("agrees with the definition",
-            [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& points) {
-              std::vector<double> x, y;
-              for (const auto& [a, b] : points) {
-                x.push_back(a);
-                y.push_back(b);
-              }
-              std::vector<std::vector<double>> both;
-              for (std::size_t i = 0; i < x.size(); ++i) both.push_back({x[i], y[i]});
-              const auto front = pareto_front(both);
-              for (std::size_t i = 0; i < x.size(); ++i) {
-                bool beaten = false, same = false;
-                for (std::size_t k = 0; k < x.size(); ++k) {
-                  beaten = beaten || (x[k] <= x[i] && y[k] <= y[i] && (x[k] < x[i] || y[k] < y[i]));
-                }
-                for (const std::size_t f : front) same = same || (x[f] == x[i] && y[f] == y[i]);
-                RC_ASSERT(beaten != same);
-              }
-            });
+  EXPECT_TRUE(rc::check(
+      "agrees with the definition", [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& points) {
+        std::vector<double> x, y;
+        for (const auto& [a, b] : points) {
+          x.push_back(a);
+          y.push_back(b);
+        }
+        std::vector<std::vector<double>> both;
+        for (std::size_t i = 0; i < x.size(); ++i) both.push_back({x[i], y[i]});
+        const auto front = pareto_front(both);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          bool beaten = false, same = false;
+          for (std::size_t k = 0; k < x.size(); ++k) {
+            beaten = beaten || (x[k] <= x[i] && y[k] <= y[i] && (x[k] < x[i] || y[k] < y[i]));
+          }
+          for (const std::size_t f : front) same = same || (x[f] == x[i] && y[f] == y[i]);
+          RC_ASSERT(beaten != same);
+        }
+      }));
 }
 
 TEST(Tradeoff, QuadrantsCountWhatBeatsTheTwoWinners) {

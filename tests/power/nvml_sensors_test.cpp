@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "base/pci_address.hpp"
@@ -138,6 +140,28 @@ TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
   EXPECT_NEAR(sum / static_cast<double>(watts.size()), truth, 0.01 * truth);
   // Time stamps are those of the updates, 20 ms apart.
   for (std::size_t i = 1; i < watts.size(); ++i) EXPECT_NEAR(watts[i].time - watts[i - 1].time, 0.02, 1e-3);
+}
+
+// A driver stamps a sample when it takes it. A fake that stamped it anew whenever it was looked at made one
+// sample of the buffer two, a microsecond apart.
+TEST_F(Nvml, ASampleOfTheBufferIsStampedOnceHoweverOftenItIsRead) {
+  fake("generation=hopper").set_activity(0.5);
+  std::string why;
+  const auto library = nvml::Library::open(&why);
+  ASSERT_TRUE(library) << why;
+  void* board = library->boards().at(0).handle;
+  std::set<unsigned long long> stamps;
+  for (int i = 0; i < 5000; ++i) {
+    std::vector<nvml::Sample> samples(119);
+    auto count = static_cast<unsigned>(samples.size());
+    int type = 0;
+    ASSERT_EQ((*library)->samples(board, 0, 0, &type, &count, samples.data()), nvml::kOk);
+    samples.resize(count);
+    for (const auto& sample : samples) stamps.insert(sample.time);
+  }
+  ASSERT_GE(stamps.size(), 100u);
+  for (auto stamp = stamps.begin(), next = std::next(stamp); next != stamps.end(); stamp = next++)
+    EXPECT_EQ(*next - *stamp, 20'000u) << "in microseconds";
 }
 
 TEST_F(Nvml, FailuresAreNeverANumber) {

@@ -89,7 +89,7 @@ Problem arbitrary_problem() {
 
 // The document holds every field, so two problems are the same when their documents are.
 TEST(Serialise, RoundTripIsLossless) {
-  rc::check("serialise, deserialise, serialise again", [] {
+  EXPECT_TRUE(rc::check("serialise, deserialise, serialise again", [] {
     const Problem problem = arbitrary_problem();
     const std::string document = serialise(problem);
     const Problem again = deserialise(document);
@@ -107,7 +107,7 @@ TEST(Serialise, RoundTripIsLossless) {
     RC_ASSERT(again.kernel().arguments[0].fill.low == problem.kernel().arguments[0].fill.low);
     RC_ASSERT(again.restrictions[0].expression.to_string() == problem.restrictions[0].expression.to_string());
     RC_ASSERT(again.defaults.seed == problem.defaults.seed);
-  });
+  }));
 }
 
 TEST(Serialise, WholeFileGoesThrough) {
@@ -140,9 +140,9 @@ TEST(Base64, KnownAnswersAndRoundTrip) {
   EXPECT_EQ(encode("fo"), "Zm8=");
   EXPECT_EQ(encode("foo"), "Zm9v");
   EXPECT_EQ(encode("foobar"), "Zm9vYmFy");
-  rc::check("decode(encode(x)) == x", [](const std::vector<std::uint8_t>& bytes) {
+  EXPECT_TRUE(rc::check("decode(encode(x)) == x", [](const std::vector<std::uint8_t>& bytes) {
     RC_ASSERT(base64_decode(base64_encode(bytes)) == bytes);
-  });
+  }));
 }
 
 }  // namespace

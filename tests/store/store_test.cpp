@@ -86,20 +86,20 @@ TEST(Store, AnyMessageComesBack) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.ergotune");
   const auto session = begin_session(store);
-  rc::check("a message of any text and any finite numbers",
-            [&](const std::string& message, double value, std::int64_t x) {
-              Measurement m;
-              m.message = message;
-              m.quantities["time"].value = value;
-              store.add(session, {Value(x), Value(value)}, m);
-              const auto row = store.rows(session).back();
-              // SQLite keeps every byte but a text ends at a zero byte for other readers, so the whole length
-              // is compared
-              RC_ASSERT(row.measurement.message == message);
-              RC_ASSERT(row.measurement.quantities.at("time").value == value);
-              RC_ASSERT(row.configuration[0].data() == Value(x).data());
-              RC_ASSERT(row.configuration[1].data() == Value(value).data());
-            });
+  EXPECT_TRUE(rc::check("a message of any text and any finite numbers",
+                        [&](const std::string& message, double value, std::int64_t x) {
+                          Measurement m;
+                          m.message = message;
+                          m.quantities["time"].value = value;
+                          store.add(session, {Value(x), Value(value)}, m);
+                          const auto row = store.rows(session).back();
+                          // SQLite keeps every byte but a text ends at a zero byte for other readers, so the
+                          // whole length is compared
+                          RC_ASSERT(row.measurement.message == message);
+                          RC_ASSERT(row.measurement.quantities.at("time").value == value);
+                          RC_ASSERT(row.configuration[0].data() == Value(x).data());
+                          RC_ASSERT(row.configuration[1].data() == Value(value).data());
+                        }));
 }
 
 TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {

@@ -99,7 +99,7 @@ class SearchSpace {
   /// min(count, size()) different configurations, spread as a Latin hypercube over the value positions and
   /// moved to the nearest valid configuration.
   std::vector<ConfigurationIndex> latin_hypercube(std::size_t count, Random& random) const;
-  /// The same from a scrambled Sobol' or Halton sequence.
+  /// The same from a scrambled and shifted Halton sequence (Halton, 1960), one prime base per parameter.
   std::vector<ConfigurationIndex> low_discrepancy(std::size_t count, Random& random) const;
   /// The valid configuration nearest to a point (sum of distances in value positions); for strategies that
   /// move in a continuous space.

@@ -18,9 +18,11 @@ inline double clock_seconds(clockid_t clock) {
 inline double model_now(const State& state) {
   return state.is_virtual ? state.virtual_time : clock_seconds(CLOCK_MONOTONIC);
 }
-/// Wall-clock time of a model time: what sample time stamps carry.
-inline double wall_of(const State& state, double time) {
-  return state.is_virtual ? time : time + clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC);
+/// Wall-clock time of a model time in whole microseconds: what time stamps carry. The two clocks were
+/// compared once, when the state was made: a driver stamps a sample when it takes it, so whoever looks at it
+/// again sees the same stamp.
+inline std::uint64_t wall_microseconds(const State& state, double time) {
+  return static_cast<std::uint64_t>(state.wall_offset_us + std::llround(time * 1e6));
 }
 
 /// Holds the state's mutex; a client that was killed while it held it leaves it usable.

@@ -10,7 +10,7 @@
 namespace fake_nvml {
 
 inline constexpr std::uint32_t kMagic = 0x4c4d564e;
-inline constexpr std::uint32_t kLayout = 4;
+inline constexpr std::uint32_t kLayout = 5;
 inline constexpr int kMaxDevices = 8;
 inline constexpr int kMaxClocks = 256;
 inline constexpr int kMaxMemoryClocks = 4;
@@ -137,7 +137,8 @@ struct State {
   // time: host monotonic seconds, or virtual seconds that only tests advance
   int is_virtual;
   double virtual_time;
-  double step;  ///< s of the physics' step
+  std::int64_t wall_offset_us;  ///< wall clock minus model time; fixed, so that a time stamp never changes
+  double step;                  ///< s of the physics' step
   int device_count;
   Board boards[kMaxDevices];
   int fault_count;

@@ -349,7 +349,7 @@ FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
   const Board& b = *call.board;
   for (int i = 0; i < count; ++i) {
     FieldValue& v = values[i];
-    v.timestamp = static_cast<long long>(wall_of(*state, b.time) * 1e6);
+    v.timestamp = static_cast<long long>(wall_microseconds(*state, b.time));
     v.latency = 0;
     v.type = 1;
     v.value.ull = 0;
@@ -411,11 +411,12 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
   if (type != 0 || !b.samples.supported) return not_supported;
   *value_type = 1;
   if (!samples) return give(count, static_cast<unsigned>(b.sample_capacity));
-  const double newest = tick_now(b, b.samples);
+  const double newest = std::round((tick_now(b, b.samples) - b.samples.phase) / b.samples.period);
   unsigned n = 0;
   for (int i = b.sample_capacity - 1; i >= 0 && n < *count; --i) {
-    const double tick = newest - i * b.samples.period;
-    const auto stamp = static_cast<unsigned long long>(wall_of(*state, tick) * 1e6);
+    // from the sample's number, so that its time is the same to the last bit whenever it is asked for
+    const double tick = b.samples.phase + (newest - i) * b.samples.period;
+    const unsigned long long stamp = wall_microseconds(*state, tick);
     if (stamp <= last_seen) continue;
     samples[n].time = stamp;
     samples[n].value.ull = 0;

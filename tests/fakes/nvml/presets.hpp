@@ -185,6 +185,9 @@ inline void initialise(State& state, const std::string& description) {
       throw std::invalid_argument("fake NVML: unknown setting " + word);
   }
   state.virtual_time = 1000;
+  state.wall_offset_us =
+      state.is_virtual ? 0
+                       : std::llround(1e6 * (clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC)));
   for (int i = 0; i < kMaxDevices; ++i) {
     preset(state.boards[i], generation, i);
     state.boards[i].random += seed * 0x2545f4914f6cdd1dull;

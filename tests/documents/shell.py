@@ -1,0 +1,188 @@
+"""Lines of shell: what they name exists, and those of ergotune run."""
+
+import functools
+import json
+import pathlib
+import re
+import shlex
+
+# Programs that every machine of scripts/test has; what they are given is looked at, they are not run.
+KNOWN = {"cmake", "ctest", "install", "pip", "python3", "systemctl", "sqlite3"}
+
+# Verbs and options that a machine without a GPU cannot run, or not in seconds.
+NOT_RUN = {
+    "calibrate": "drives a real board for a minute",
+    "--reference": "a steady state of many seconds",
+}
+# Verbs that read ergotune.db when nothing is named.
+READERS = {"show", "report", "export"}
+
+
+def commands(text):
+    """The commands of a block: comments gone, continued lines joined; (environment, words) each."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        environment = []
+        while words and re.match(r"^\w+=", words[0]):
+            environment.append(tuple(words.pop(0).split("=", 1)))
+        if words:
+            yield environment, words
+
+
+@functools.cache
+def help_of(command, words):
+    from subprocess import run
+
+    return run([command, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def verbs(bench, words=()):
+    section = help_of(bench.command, words).partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (\w+) ", section, re.M)
+
+
+def examples_in_help(bench, verb):
+    """The lines of a verb's help that show how it is called, in the order of the help."""
+    text = help_of(bench.command, (verb,) if verb else ())
+    return re.findall(r"^(?:Examples?:)?\s*(ergotune .*)$", text[text.rfind("Example"):], re.M)
+
+
+def unknown_words(bench, words):
+    """Verbs and options of a line of ergotune that there are not."""
+    path = []
+    while words and not words[0].startswith("-"):
+        known = verbs(bench, tuple(path))
+        if words[0] not in known:
+            if not path:
+                yield f"there is no verb {words[0]}"
+            break
+        path.append(words.pop(0))
+    known = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", help_of(bench.command, tuple(path))))
+    for word in words:
+        if re.match(r"^--?[A-Za-z]", word) and word.partition("=")[0] not in known:
+            yield f"{' '.join(['ergotune', *path])} has no option {word}"
+
+
+def for_this_machine(words):
+    """The same line on a machine that has neither an NVIDIA GPU nor ten minutes: (words, what was changed)."""
+    changed = []
+    words = list(words)
+    for i, word in enumerate(words):
+        if words[i - 1] in ("--device", "-d") and word.startswith("cuda"):
+            words[i] = "sim:h100"
+        elif words[i - 1] in ("--budget", "-b") and re.fullmatch(r"\d+(min|h)", word):
+            words[i] = "3"
+        if words[i] != word:
+            changed.append(f"{word} as {words[i]}")
+    if words[1] in ("tune", "measure") and "energy" in words and "--device" not in words and "--sensor" not in words:
+        words += ["--device", "sim:a100"]  # an energy needs a sensor
+        changed.append("on sim:a100")
+    if any(word.startswith("examples/energy_kernels/") for word in words) and "--device" not in words:
+        words += ["--device", "sim:h100"]  # they are CUDA only
+        changed.append("on sim:h100")
+    return words, changed
+
+
+def run_ergotune(scratch, words):
+    """Runs one line; yields what is wrong."""
+    bench = scratch.bench
+    faults = list(unknown_words(bench, words[1:]))
+    if faults:
+        yield from faults
+        return
+    reason = next((why for what, why in NOT_RUN.items() if what in words), None)
+    if reason:
+        bench.say(f"  parsed, not run ({reason}): {' '.join(words)}")
+        return
+    for word in words[2:]:
+        scratch.provide(word.removeprefix("replay:"))
+    if words[1] in READERS and not [word for word in words[2:3] if not word.startswith("-")]:
+        scratch.provide("ergotune.db")
+    actual, changed = for_this_machine(words)
+    result = scratch.ergotune(*actual[1:])
+    bench.say(f"  ran{' (' + ', '.join(changed) + ')' if changed else ''}: {' '.join(words)}")
+    if result.returncode != 0:
+        yield f"{' '.join(actual)} ended with {result.returncode}: {result.stderr.strip()[-2000:]}"
+    elif not result.stdout.strip() and "restore" not in words:
+        yield f"{' '.join(actual)} printed nothing"
+    elif "--json" in words:
+        try:
+            json.loads(result.stdout)
+        except ValueError as error:
+            yield f"{' '.join(actual)} --json: {error}"
+    for i, word in enumerate(words):
+        if words[i - 1] in ("-o", "--output", "--figure", "--plot") and not (scratch.path / word).exists():
+            yield f"{' '.join(actual)} wrote no {word}"
+
+
+def program_of_the_build(scratch, environment, words):
+    """build/release/tests/test_x, bench/bench_y: a program that is built from this tree, its filter names tests."""
+    root, name = scratch.bench.root, pathlib.Path(words[0]).name
+    if name.startswith("test_"):
+        layer = name.removeprefix("test_integration_") if name.startswith("test_integration_") else name.removeprefix("test_")
+        folder = "tests/integration" if name.startswith("test_integration_") else f"tests/{layer}"
+        if not (root / folder / (f"{layer}.cpp" if "integration" in folder else "")).exists():
+            yield f"no {words[0]} is built"
+            return
+        built = scratch.bench.build / "tests" / name
+        if built.exists():
+            listed = scratch.run([str(built), "--gtest_list_tests", *[w for w in words if w.startswith("--gtest_filter")]])
+            if not re.search(r"^  \w", listed.stdout, re.M):
+                yield f"{' '.join(words)}: the filter names no test"
+    elif not [file for file in root.glob("*/**/CMakeLists.txt") if "build" not in file.parts and name in file.read_text()] and not [
+        folder for folder in (root / "bench").iterdir() if f"bench_{folder.name}" == name
+    ] and not list((root / "fuzz").glob(f"{name}*")):
+        yield f"nothing in CMake makes {words[0]}"
+    for variable, _ in environment:
+        if variable.startswith("ERGOTUNE_") and not any(
+            variable in file.read_text() for file in (root / "tests").rglob("*.cpp")
+        ):
+            yield f"no test reads {variable}"
+
+
+def look_at(scratch, environment, words):
+    """A line that is not ergotune's: presets, tests and files that it names exist."""
+    root = scratch.bench.root
+    if words[0].startswith(("build/", "./build/")):
+        yield from program_of_the_build(scratch, environment, words)
+        return
+    if words[0].startswith(("./", "scripts/", "bench/")):
+        if not (root / words[0]).is_file() or not (root / words[0]).stat().st_mode & 0o111:
+            yield f"{words[0]} is no program of the repository"
+    elif words[0] not in KNOWN and not words[0].endswith(("/pip", "/python")):
+        yield f"{words[0]} is no known program"
+    presets = json.loads((root / "CMakePresets.json").read_text())
+    for option, value in zip(words, words[1:]):
+        if option == "--preset":
+            kind = "testPresets" if words[0] == "ctest" else "buildPresets" if "--build" in words else "configurePresets"
+            if value not in [preset["name"] for preset in presets[kind]]:
+                yield f"{' '.join(words)}: there is no {kind} {value}"
+        if option == "-R" and not any(value in file.read_text() for file in (root / "tests").rglob("*.cpp")):
+            yield f"{' '.join(words)}: no test is called so"
+    for word in words[1:]:
+        if re.match(r"^(packaging|examples|scripts|tests|docs)/", word) and not (root / word).exists():
+            yield f"there is no {word}"
+
+
+def check_words(scratch, environment, words):
+    scratch.bench.checked += 1
+    if words[0] == "ergotune":
+        yield from run_ergotune(scratch, words)
+        return
+    # a && b && c
+    part = []
+    for word in [*words, "&&"]:
+        if word != "&&":
+            part.append(word)
+        elif part:
+            yield from run_ergotune(scratch, part) if part[0] == "ergotune" else look_at(scratch, environment, part)
+            part = []
+
+
+def check_line(scratch, line):
+    for environment, words in commands(line):
+        yield from check_words(scratch, environment, words)
+
+
+def check(scratch, block):
+    yield from check_line(scratch, block.text)
