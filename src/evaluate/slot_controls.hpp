@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/measure/execution_parameters.hpp"
 #include "ergotune/power/guardian.hpp"
 
 namespace ergotune {
