@@ -54,7 +54,7 @@ struct InProcessEvaluator::State {
     return request;
   }
 
-  Measurement run(const EvaluationRequest& request, const Binary& binary) {
+  Measurement run(const EvaluationRequest& request, const std::vector<Binary>& binaries) {
     ControlSetting setting;
     if (controls) {
       setting = controls->setting_of(request.configuration);
@@ -64,14 +64,23 @@ struct InProcessEvaluator::State {
     RunOptions run;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
-    Measurement measurement = runner.run(request.configuration, binary, run);
+    Measurement measurement = runner.run(request.configuration, binaries, run);
     throw_if_machines_fault(measurement.status, measurement.message, device->info());
     if (controls) controls->compare(setting, measurement);
     return measurement;
   }
 
-  CompileOutcome compile(const Configuration& configuration) {
-    return step.run([&] { return runner.compile_job(configuration); });
+  /// Compiles every kernel, until one fails: the outcome of the last.
+  CompileOutcome compile(const Configuration& configuration, std::vector<Binary>& binaries) {
+    CompileOutcome outcome;
+    double seconds = 0;
+    for (std::size_t kernel = 0; kernel < problem.kernels.size() && outcome.status == Status::ok; ++kernel) {
+      outcome = step.run([&] { return runner.compile_job(configuration, kernel); });
+      seconds += outcome.seconds;
+      binaries.push_back(std::move(outcome.binary));
+    }
+    outcome.seconds = seconds;
+    return outcome;
   }
 };
 
@@ -94,8 +103,8 @@ bool InProcessEvaluator::establish_reference(const std::vector<Configuration>& c
   run.reference_only = true;
   for (const Configuration& candidate : candidates) {
     if (state_->runner.has_reference()) return true;
-    const CompileOutcome compiled = state_->compile(candidate);
-    if (compiled.status == Status::ok) state_->runner.run(candidate, compiled.binary, run);
+    std::vector<Binary> binaries;
+    if (state_->compile(candidate, binaries).status == Status::ok) state_->runner.run(candidate, binaries, run);
   }
   return state_->runner.has_reference();
 }
@@ -110,10 +119,11 @@ void InProcessEvaluator::submit(EvaluationRequest request) { state_->queue.push_
 std::optional<EvaluationResult> InProcessEvaluator::wait(double) {
   if (state_->queue.empty()) return std::nullopt;
   const EvaluationRequest request = state_->take_next();
-  CompileOutcome compiled = state_->compile(request.configuration);
+  std::vector<Binary> binaries;
+  CompileOutcome compiled = state_->compile(request.configuration, binaries);
   EvaluationResult result{request.id, request.index, {}, {}};
   if (compiled.status == Status::ok) {
-    result.measurement = state_->run(request, compiled.binary);
+    result.measurement = state_->run(request, binaries);
     result.board = state_->board();
   } else {
     result.measurement.status = compiled.status;

@@ -150,7 +150,7 @@ class RunService {
     const double started = host_seconds();
     Ran answer;
     answer.id = request.id;
-    answer.measurement = runner_.run(request.configuration, request.binaries.at(0), request.options);
+    answer.measurement = runner_.run(request.configuration, request.binaries, request.options);
     throw_if_machines_fault(answer.measurement.status, answer.measurement.message, device_->info());
     answer.healthy = runner_.healthy();
     has_run_ = true;

@@ -98,7 +98,7 @@ TEST(ReplayTable, SpaceAndProblemOfARecording) {
   r.restrictions_known = true;
   EXPECT_EQ(space_of(r).size(), 3u);
   EXPECT_EQ(problem_of(r).parameters.size(), 2u);
-  EXPECT_EQ(problem_of(r).objective.text, r.objective);
+  EXPECT_EQ(problem_of(r).objective.text, r.objective.text);
 }
 
 }  // namespace
