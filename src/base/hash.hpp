@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,5 +13,7 @@ namespace ergotune {
 std::uint64_t hash64(std::string_view data, std::uint64_t seed = 0);
 /// XXH3, 128 bits, as 32 hexadecimal digits: the form stored in files.
 std::string content_hash(std::string_view data);
+/// content_hash() of a file of any size; nullopt when it cannot be read.
+std::optional<std::string> content_hash_of_file(const std::filesystem::path& file);
 
 }  // namespace ergotune

@@ -12,11 +12,6 @@
 namespace ergotune {
 namespace {
 
-void add_part(std::string& text, std::string_view part) {
-  text += fmt::format("{}:", part.size());
-  text += part;
-}
-
 /// Names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
 std::vector<std::string> included_names(const std::string& source) {
   std::vector<std::string> names;
@@ -35,19 +30,18 @@ std::vector<std::string> included_names(const std::string& source) {
 }
 
 void collect_includes(const std::string& source, const std::vector<std::string>& folders,
-                      std::set<std::filesystem::path>& seen, std::string& contents) {
+                      std::set<std::filesystem::path>& seen, std::vector<IncludedFile>& files) {
   for (const std::string& name : included_names(source)) {
     for (const std::string& folder : folders) {
       std::error_code failed;
       const auto file = std::filesystem::weakly_canonical(std::filesystem::path(folder) / name, failed);
       if (failed || !std::filesystem::is_regular_file(file, failed)) continue;
       if (seen.insert(file).second) {
-        if (const auto text = read_file(file)) {
-          add_part(contents, name);
-          add_part(contents, *text);
+        if (auto text = read_file(file)) {
+          files.push_back({name, *text});
           std::vector<std::string> deeper{file.parent_path().string()};
           deeper.insert(deeper.end(), folders.begin(), folders.end());
-          collect_includes(*text, deeper, seen, contents);
+          collect_includes(*text, deeper, seen, files);
         }
       }
       break;
@@ -69,10 +63,17 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
   return folders;
 }
 
-std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
+std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders) {
   std::set<std::filesystem::path> seen;
+  std::vector<IncludedFile> files;
+  collect_includes(source, folders, seen, files);
+  return files;
+}
+
+std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
   std::string contents;
-  collect_includes(source, folders, seen, contents);
+  for (const auto& [name, text] : included_files(source, folders))
+    contents += fmt::format("{}:{}{}:{}", name.size(), name, text.size(), text);
   return contents.empty() ? std::string() : content_hash(contents);
 }
 

@@ -12,8 +12,15 @@ namespace ergotune {
 /// Where a source's includes are looked for: its own folder, then the others; absolute, none twice.
 std::vector<std::filesystem::path> include_folders_of(const KernelSource& source);
 
-/// A hash over the files that `source` includes, found beside it or in `folders`, recursively; empty when it
-/// includes none of them. System headers are not followed: the compiler's identity stands for them.
+struct IncludedFile {
+  std::string name;  ///< as the source writes it
+  std::string text;
+};
+/// The files that `source` includes, found beside it or in `folders`, recursively, each once, in the order
+/// they are met. System headers are not followed: the compiler's identity stands for them.
+std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders);
+
+/// A hash over included_files(), names and contents; empty when there are none.
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
 
 }  // namespace ergotune

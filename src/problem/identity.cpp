@@ -1,0 +1,171 @@
+#include "ergotune/problem/identity.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "problem/document.hpp"
+#include "problem/includes.hpp"
+#include "problem/source_text.hpp"
+
+namespace ergotune {
+namespace {
+
+using document::Json;
+using document::number;
+using document::write;
+
+/// Counts up when the same problem gets another document.
+constexpr int kIdentityVersion = 1;
+
+/// However it was written and wherever it stood.
+Json plain(const Expression& expression) { return expression.to_string(); }
+Json plain(const std::vector<Expression>& expressions) {
+  Json list = Json::array();
+  for (const Expression& expression : expressions) list.push_back(plain(expression));
+  return list;
+}
+Json plain(const std::map<std::string, Expression>& expressions) {
+  Json table = Json::object();
+  for (const auto& [name, expression] : expressions) table[name] = plain(expression);
+  return table;
+}
+
+/// null for a file that cannot be read: it is like no file, and what needs it fails.
+Json contents_of(const std::filesystem::path& file) {
+  const auto hash = content_hash_of_file(file);
+  return hash ? Json(*hash) : Json();
+}
+
+Json describe(const KernelSource& source) {
+  const auto text_of = [&](const std::string& text) {
+    return content_hash(source.language == Language::fortran ? text : without_comments(text));
+  };
+  std::vector<std::string> folders;
+  for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
+  Json included = Json::array();
+  for (const auto& [name, text] : included_files(source.text, folders))
+    included.push_back({name, text_of(text)});
+  return Json{
+      {"language", to_string(source.language)}, {"text", text_of(source.text)}, {"included", included}};
+}
+
+Json describe(const Fill& fill) {
+  switch (fill.kind) {
+    case Fill::Kind::random:
+      return Json{{"random", {fill.seed, number(fill.low), number(fill.high)}}};
+    case Fill::Kind::range:
+      return Json{{"range", {number(fill.start), number(fill.step)}}};
+    case Fill::Kind::constant:
+      return Json{{"constant", number(fill.value)}};
+    case Fill::Kind::file:
+      return Json{{"contents", contents_of(fill.file)}};
+    case Fill::Kind::data:
+      break;
+  }
+  std::string_view bytes;
+  if (fill.data) bytes = {reinterpret_cast<const char*>(fill.data->data()), fill.data->size()};
+  return Json{{"contents", content_hash(bytes)}};
+}
+
+Json describe(const Argument& argument) {
+  Json json{{"name", argument.name}, {"type", to_string(argument.type)}};
+  if (argument.kind == Argument::Kind::scalar) {
+    json["value"] = plain(argument.value);
+    return json;
+  }
+  json["count"] = plain(argument.count);
+  if (argument.kind == Argument::Kind::local_memory) return json;
+  json["access"] = static_cast<int>(argument.access);
+  json["fill"] = describe(argument.fill);
+  return json;
+}
+
+Json describe(const Kernel& kernel) {
+  Json sources = Json::object();  // sorted: a device takes the one it compiles
+  for (const auto& language :
+       {Language::c, Language::cpp, Language::cuda, Language::fortran, Language::hip, Language::opencl})
+    if (const KernelSource* source = kernel.source_for(language))
+      sources[to_string(language)] = describe(*source);
+  Json arguments = Json::array(), options = Json::object();
+  for (const Argument& argument : kernel.arguments) arguments.push_back(describe(argument));
+  for (const auto& [language, list] : kernel.options)
+    if (!list.empty()) options[language] = document::write_list(list);
+  return Json{{"function", write(kernel.function)},
+              {"sources", sources},
+              {"arguments", arguments},
+              {"grid", plain(kernel.launch.grid)},
+              {"global", plain(kernel.launch.global)},
+              {"block", plain(kernel.launch.block)},
+              {"shared_memory_bytes", plain(kernel.launch.shared_memory_bytes)},
+              {"options", options}};
+}
+
+Json describe(const Verification& verification) {
+  Json json{{"kind", static_cast<int>(verification.kind)}};
+  if (verification.kind == Verification::Kind::none) return json;
+  json["tolerances"] = {number(verification.absolute_tolerance), number(verification.relative_tolerance)};
+  if (verification.reference) json["reference"] = describe(*verification.reference);
+  for (const auto& [name, file] : verification.files) json["files"][name] = contents_of(file);
+  return json;
+}
+
+Json describe(const Parameter& parameter) {
+  Json json{{"name", parameter.name},
+            {"kind", static_cast<int>(parameter.kind)},
+            {"values", document::write_list(parameter.values)}};
+  if (parameter.range)
+    json["range"] = {plain(parameter.range->start), plain(parameter.range->stop),
+                     plain(parameter.range->step)};
+  if (parameter.generator) json["generated"] = true;
+  // A reference runs with the defaults, which are the first values where nothing else is said.
+  if (parameter.default_value)
+    json["default"] = write(*parameter.default_value);
+  else if (!parameter.values.empty())
+    json["default"] = write(parameter.values.front());
+  return json;
+}
+
+Json describe(const ExecutionParameterSpec& spec) {
+  using Choice = ExecutionParameterSpec::Choice;
+  Json json{{"kind", static_cast<int>(spec.kind)}, {"choice", static_cast<int>(spec.choice)}};
+  if (spec.choice == Choice::equidistant) json["count"] = spec.count;
+  if (spec.choice == Choice::list) json["values"] = document::write_list(spec.values);
+  if (spec.choice == Choice::range) json["range"] = {number(spec.low), number(spec.high), number(spec.step)};
+  return json;
+}
+
+/// Conditions, in any order, each once.
+Json describe(const std::vector<Restriction>& restrictions) {
+  std::vector<Json> list;
+  for (const Restriction& restriction : restrictions)
+    list.push_back(restriction.function ? Json(restriction.function_names) : plain(restriction.expression));
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+template <class T>
+Json describe_list(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(describe(item));
+  return list;
+}
+
+}  // namespace
+
+std::string identity_of(const Problem& problem) {
+  Json by_device = Json::object();
+  for (const auto& [device, constants] : problem.constants_by_device) by_device[device] = write(constants);
+  const Json json{{"identity", kIdentityVersion},
+                  {"kernels", describe_list(problem.kernels)},
+                  {"constants", write(problem.constants)},
+                  {"constants_by_device", by_device},
+                  {"parameters", describe_list(problem.parameters)},
+                  {"execution_parameters", describe_list(problem.execution_parameters)},
+                  {"restrictions", describe(problem.restrictions)},
+                  {"verification", describe(problem.verification)},
+                  {"simulation", plain(problem.simulation)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ergotune
