@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -154,7 +155,7 @@ kernel void spin(global float* x, int rounds) {
                   "spin");
   const auto kernel = device_->load(device_->make_compiler()->compile(spin));
   const auto x = upload(*device_, std::vector<float>(64, 1.f));
-  const auto time = [&](int rounds, std::size_t count) {
+  const auto once = [&](int rounds, std::size_t count) {
     kernel->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x), scalar(rounds)});
     device_->launch(*kernel);
     device_->synchronise();
@@ -167,7 +168,13 @@ kernel void spin(global float* x, int rounds) {
     EXPECT_TRUE(device_->passed(*stop));
     return device_->seconds_between(*start, *stop);
   };
-  const double one = time(2000000, 1), four = time(2000000, 4), small = time(1, 1);
+  // the least of several: on a busy machine a kernel waits for the processor now and then
+  const auto time = [&](int rounds, std::size_t count) {
+    double least = once(rounds, count);
+    for (int i = 0; i < 9; ++i) least = std::min(least, once(rounds, count));
+    return least;
+  };
+  const double one = time(100000, 1), four = time(100000, 4), small = time(1, 1);
   EXPECT_GT(one, 1e-4);
   EXPECT_GT(four, 2 * one);
   EXPECT_LT(small, one);

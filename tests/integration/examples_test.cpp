@@ -34,6 +34,9 @@ std::string words(const Problem& problem, const Configuration& configuration) {
   return describe(problem.parameters, configuration);
 }
 
+/// "gemm/gemm.toml" -> "gemm": the test's name.
+std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
 class RunningExample : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
@@ -65,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Examples, RunningExample,
                                          std::pair{"raycasting/raycasting.toml", "opencl"},
                                          std::pair{"vector_add/vector_add.toml", "opencl"},
                                          std::pair{"vector_add/vector_add_c.toml", "host"},
-                                         std::pair{"vector_add/vector_add_fortran.toml", "host"}));
+                                         std::pair{"vector_add/vector_add_fortran.toml", "host"}),
+                         [](const auto& example) { return name_of(example.param.first); });
 
 class CudaExample : public testing::TestWithParam<const char*> {};
 
@@ -96,6 +100,7 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
                          testing::Values("gemm/gemm.toml", "rgb2gray/rgb2gray.toml",
-                                         "raycasting/raycasting.toml", "vector_add/vector_add.toml"));
+                                         "raycasting/raycasting.toml", "vector_add/vector_add.toml"),
+                         [](const auto& example) { return name_of(example.param); });
 
 }  // namespace

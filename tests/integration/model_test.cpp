@@ -1,17 +1,24 @@
 // `model` and `analyse`, driven from outside.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "integration/support/command.hpp"
+#include "recorded_data.hpp"
 
 namespace ergotune {
 namespace {
 
 using Json = nlohmann::json;
+
+/// A folder of this process alone: the same tests may run elsewhere on this machine.
+std::string folder() {
+  static const test::TemporaryFolder own;
+  return own.path().string();
+}
 
 ProcessResult command(const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {ERGOTUNE_BINARY_DIR "/ergotune"};
@@ -19,20 +26,15 @@ ProcessResult command(const std::vector<std::string>& arguments) {
   return run_process(all);
 }
 
-std::filesystem::path shared_data() {
-  if (const char* folder = std::getenv("ERGOTUNE_SHARED_DATA")) return folder;
-  return ERGOTUNE_SOURCE_DIR "/../shared/data";
-}
-
 std::string write(const std::string& name, const std::string& text) {
-  const std::string file = testing::TempDir() + "/" + name;
+  const std::string file = folder() + "/" + name;
   std::ofstream(file) << text;
   return file;
 }
 
 TEST(ModelCommand, FitsTheRecordedRtxA4000) {
-  const auto file = shared_data() / "power/synthetic_fp32_cache_NVIDIA_RTX_A4000.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  SKIP_WITHOUT_RECORDED_DATA();
+  const auto file = test::recorded_data() / "power/synthetic_fp32_cache_NVIDIA_RTX_A4000.json";
   const ProcessResult result = command({"model", "--from", file.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
@@ -50,7 +52,7 @@ TEST(ModelCommand, FitsCsvAndSaysWhenThereIsNoRidge) {
   std::string text = "clock_mhz,power_w,time_s\n";
   for (int f = 300; f <= 1500; f += 150)
     text += std::to_string(f) + "," + std::to_string(40 + 0.1 * f) + ",0.1\n";
-  const std::string figure = testing::TempDir() + "/power.svg";
+  const std::string figure = folder() + "/power.svg";
   const ProcessResult result =
       command({"model", "--from", write("straight.csv", text), "--json", "--figure", figure});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -83,8 +85,8 @@ TEST(ModelCommand, AFileWithoutAClockIsAUsersMistake) {
 }
 
 TEST(AnalyseCommand, TellsOfTheRecordedA100Gemm) {
-  const auto file = shared_data() / "energy/gemm_A100_898_open.json.gz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  SKIP_WITHOUT_RECORDED_DATA();
+  const auto file = test::recorded_data() / "energy/gemm_A100_898_open.json.gz";
   const ProcessResult result = command({"analyse", file.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
@@ -98,8 +100,8 @@ TEST(AnalyseCommand, TellsOfTheRecordedA100Gemm) {
 }
 
 TEST(AnalyseCommand, MeasuresTheDifficultyOfElevenThousandConfigurations) {
-  const auto file = shared_data() / "caches/dedispersion_MI250X.json.gz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recorded data here";
+  SKIP_WITHOUT_RECORDED_DATA();
+  const auto file = test::recorded_data() / "caches/dedispersion_MI250X.json.gz";
   const ProcessResult result = command({"analyse", file.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);

@@ -1,17 +1,24 @@
 // `tune --plan`, driven from outside: simulated devices and replayed recordings.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "integration/support/command.hpp"
+#include "recorded_data.hpp"
 
 namespace ergotune {
 namespace {
 
 using Json = nlohmann::json;
+
+/// A folder of this process alone: the same tests may run elsewhere on this machine.
+std::string folder() {
+  static const test::TemporaryFolder own;
+  return own.path().string();
+}
 
 ProcessResult command(const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {ERGOTUNE_BINARY_DIR "/ergotune"};
@@ -21,13 +28,8 @@ ProcessResult command(const std::vector<std::string>& arguments) {
 
 const std::string kGemm = ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.toml";
 
-std::filesystem::path shared_data() {
-  if (const char* folder = std::getenv("ERGOTUNE_SHARED_DATA")) return folder;
-  return ERGOTUNE_SOURCE_DIR "/../shared/data";
-}
-
 TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
-  const std::string figure = testing::TempDir() + "/plans.svg";
+  const std::string figure = folder() + "/plans.svg";
   const ProcessResult result = command({"tune", kGemm, "--device", "sim:a100", "--plan",
                                         "race_to_idle,energy_then_clocks,global_energy,model_steered",
                                         "--no-store", "--json", "--figure", figure});
@@ -58,16 +60,16 @@ TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
 
 TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
   // Everything of a small simulated problem is stored, then replayed: the recording is the device.
-  const std::string store = testing::TempDir() + "/plans.db";
+  const std::string store = folder() + "/plans.db";
   std::filesystem::remove(store);
-  std::ofstream problem(testing::TempDir() + "/small.toml");
+  std::ofstream problem(folder() + "/small.toml");
   problem << "name = \"small\"\nobjective = \"energy\"\n[parameters]\nblock_size_x = [32, 64, 128, 256]\n"
              "[execution]\ncore_clock_mhz = [405, 600, 795, 990, 1005, 1200, 1395, 1410]\n[kernel]\nfunction "
              "= \"f\"\n"
              "[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = [4096]\n"
              "block = [\"block_size_x\"]\n";
   problem.close();
-  const std::string file = testing::TempDir() + "/small.toml";
+  const std::string file = folder() + "/small.toml";
   ProcessResult result = command({"tune", file, "--device", "sim:a100", "--strategy", "brute_force",
                                   "--no-confirm", "--store", store, "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -81,9 +83,9 @@ TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
 }
 
 TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
-  const auto recording = shared_data() / "energy/gemm_A100_898_open.json.gz";
-  if (!std::filesystem::exists(recording)) GTEST_SKIP() << "no recorded data here";
-  const std::string problem = testing::TempDir() + "/gemm_a100.toml";
+  SKIP_WITHOUT_RECORDED_DATA();
+  const auto recording = test::recorded_data() / "energy/gemm_A100_898_open.json.gz";
+  const std::string problem = folder() + "/gemm_a100.toml";
   std::ofstream(problem)
       << "name = \"gemm\"\nobjective = \"energy\"\n[parameters]\nnvml_pwr_limit = [250, 225, 200, 175, 150]\n"
          "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, "

@@ -62,7 +62,8 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   text.replace(from, to - from + 1, "mode = [\"good\", \"wrong\"]");
   folder.write("f.toml", text);
   const std::vector<std::string> first{"tune",    "f.toml", "--device", "host", "--strategy",   "brute_force",
-                                       "--store", "f.db",   "--budget", "1",    "--no-confirm", "--json"};
+                                       "--store", "f.db",   "--budget", "1",    "--no-confirm", "--json",
+                                       "--precision", "10"};
   EXPECT_EQ(json_of(ergotune(folder, first))["statuses"]["ok"], 1);
   // The second session meets the wrong one first, and would take it for the truth.
   const std::vector<std::string> second{"tune",        "f.toml",  "--device", "host",         "--strategy",

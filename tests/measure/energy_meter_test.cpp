@@ -8,11 +8,13 @@
 #include "ergotune/measure/energy.hpp"
 #include "ergotune/measure/workload.hpp"
 #include "measure/observation.hpp"
+#include "patience.hpp"
 
 namespace ergotune {
 namespace {
 
 using fake_nvml::FakeNvml;
+using test::with_patience;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -65,63 +67,78 @@ class EnergyOnFakeBoard : public testing::Test {
   }
 };
 
-TEST_F(EnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
-  auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
-  auto kernel = device.kernel(1e-3, 1e-3, 0.5);
-  measure(nvml, device, kernel);  // warm
-  EnergyOptions options;
-  options.idle_power = 60;
-  options.precision = 0.03;
-  const Outcome out = measure(nvml, device, kernel, options);
-  const auto& q = out.result.quantities;
-  ASSERT_TRUE(q.contains("energy")) << out.result.message;
-  EXPECT_NEAR(q.at("energy").value, out.truth, 0.03 * out.truth);
-  EXPECT_NEAR(q.at("time").value, 2e-3, 2e-5);
-  EXPECT_NEAR(q.at("power").value * q.at("time").value, q.at("energy").value, 0.03 * out.truth);
-  EXPECT_NEAR(q.at("idle_subtracted_energy").value, q.at("energy").value - 60 * q.at("time").value, 1e-9);
-  EXPECT_NEAR(q.at("core_clock").value, 1980e6, 1e6);
-  EXPECT_GT(q.at("temperature").value, 30);
-  EXPECT_EQ(q.at("memory_clock").value, 2619e6);
-  EXPECT_THAT(q.at("energy").sensor, HasSubstr("nvml:0/"));
-  EXPECT_GT(q.at("energy").standard_error, 0);
-  EXPECT_GT(q.at("energy").n, 5);
+// In real time: launches queue up and sensors are read by a thread of the tested code, so a machine that does
+// not run it for tens of milliseconds shows in the numbers.
+constexpr const char* kBusy =
+    "the queue of launches ran empty, or a sensor was read late, where the processor was elsewhere";
+
+using QuietEnergyOnFakeBoard = EnergyOnFakeBoard;
+
+TEST_F(QuietEnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
+  with_patience(kBusy, [&] {
+    auto& nvml = fake("generation=hopper");
+    BoardDevice device(nvml);
+    auto kernel = device.kernel(1e-3, 1e-3, 0.5);
+    measure(nvml, device, kernel);  // warm
+    EnergyOptions options;
+    options.idle_power = 60;
+    options.precision = 0.03;
+    const Outcome out = measure(nvml, device, kernel, options);
+    const auto& q = out.result.quantities;
+    ASSERT_TRUE(q.contains("energy")) << out.result.message;
+    EXPECT_NEAR(q.at("energy").value, out.truth, 0.03 * out.truth);
+    EXPECT_NEAR(q.at("time").value, 2e-3, 2e-5);
+    EXPECT_NEAR(q.at("power").value * q.at("time").value, q.at("energy").value, 0.03 * out.truth);
+    EXPECT_NEAR(q.at("idle_subtracted_energy").value, q.at("energy").value - 60 * q.at("time").value, 1e-9);
+    EXPECT_NEAR(q.at("core_clock").value, 1980e6, 1e6);
+    EXPECT_GT(q.at("temperature").value, 30);
+    EXPECT_EQ(q.at("memory_clock").value, 2619e6);
+    EXPECT_THAT(q.at("energy").sensor, HasSubstr("nvml:0/"));
+    EXPECT_GT(q.at("energy").standard_error, 0);
+    EXPECT_GT(q.at("energy").n, 5);
+  });
 }
 
-TEST_F(EnergyOnFakeBoard, ShortKernelsAreBatched) {
-  auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
-  auto kernel = device.kernel(10e-6, 10e-6, 0.3);
-  EnergyOptions options;
-  options.precision = 0.03;
-  const Outcome out = measure(nvml, device, kernel, options);
-  EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.04 * out.truth);
-  EXPECT_NEAR(out.result.quantities.at("time").value, 20e-6, 1e-6);
+TEST_F(QuietEnergyOnFakeBoard, ShortKernelsAreBatched) {
+  with_patience(kBusy, [&] {
+    auto& nvml = fake("generation=hopper");
+    BoardDevice device(nvml);
+    auto kernel = device.kernel(10e-6, 10e-6, 0.3);
+    EnergyOptions options;
+    options.precision = 0.03;
+    const Outcome out = measure(nvml, device, kernel, options);
+    EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.04 * out.truth);
+    EXPECT_NEAR(out.result.quantities.at("time").value, 20e-6, 1e-6);
+  });
 }
 
-TEST_F(EnergyOnFakeBoard, PowerCapIsSaidAndTheValueIsValid) {
-  auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
-  auto kernel = device.kernel(2e-3, 0, 1.1);
-  EnergyOptions options;
-  options.precision = 0.05;
-  const Outcome out = measure(nvml, device, kernel, options);
-  EXPECT_THAT(out.result.warnings, Contains("power cap"));
-  EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.05 * out.truth);
-  EXPECT_LT(out.result.quantities.at("core_clock").value, 1900e6);
+TEST_F(QuietEnergyOnFakeBoard, PowerCapIsSaidAndTheValueIsValid) {
+  with_patience(kBusy, [&] {
+    auto& nvml = fake("generation=hopper");
+    BoardDevice device(nvml);
+    auto kernel = device.kernel(2e-3, 0, 1.1);
+    EnergyOptions options;
+    options.precision = 0.05;
+    const Outcome out = measure(nvml, device, kernel, options);
+    EXPECT_THAT(out.result.warnings, Contains("power cap"));
+    EXPECT_NEAR(out.result.quantities.at("energy").value, out.truth, 0.05 * out.truth);
+    EXPECT_LT(out.result.quantities.at("core_clock").value, 1900e6);
+  });
 }
 
-TEST_F(EnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
-  auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
-  auto kernel = device.kernel(1e-3, 0, 0.5);
-  EnergyOptions options;
-  options.precision = 1e-6;  // would use the whole budget
-  options.budget = 2.5;
-  const Outcome out = measure(nvml, device, kernel, options, {}, 1e-3);
-  EXPECT_EQ(out.result.status, Status::ok);
-  EXPECT_THAT(out.result.warnings, Contains(HasSubstr("can no longer win")));
-  EXPECT_LT(out.seconds, 2.4);
+TEST_F(QuietEnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
+  with_patience(kBusy, [&] {
+    auto& nvml = fake("generation=hopper");
+    BoardDevice device(nvml);
+    auto kernel = device.kernel(1e-3, 0, 0.5);
+    EnergyOptions options;
+    options.precision = 1e-6;  // would use the whole budget
+    options.budget = 2.5;
+    const Outcome out = measure(nvml, device, kernel, options, {}, 1e-3);
+    EXPECT_EQ(out.result.status, Status::ok);
+    EXPECT_THAT(out.result.warnings, Contains(HasSubstr("can no longer win")));
+    EXPECT_LT(out.seconds, 2.4);
+  });
 }
 
 TEST_F(EnergyOnFakeBoard, BudgetIsACeilingAndTheValueIsKept) {

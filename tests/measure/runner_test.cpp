@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -255,7 +256,7 @@ TEST_F(RunnerTest, CompileJobCarriesParametersAndConstantsAsMacros) {
 }
 
 TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
-  options.reference_file = std::filesystem::path(::testing::TempDir()) / "ergotune-reference-test";
+  options.reference_file = std::filesystem::path(::testing::TempDir()) / ("ergotune-reference-test-" + std::to_string(::getpid()));
   std::filesystem::remove(options.reference_file);
   {
     Runner first(device, problem, options);

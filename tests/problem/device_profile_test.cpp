@@ -1,6 +1,7 @@
 #include "ergotune/problem/device_profile.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -51,7 +52,7 @@ TEST(DeviceProfile, AnUnknownNameListsTheShippedOnes) {
 }
 
 TEST(DeviceProfile, AUsersFileIsReadAndItsMistakesHaveAPlace) {
-  const std::string file = testing::TempDir() + "/mine.toml";
+  const std::string file = testing::TempDir() + "/mine-" + std::to_string(::getpid()) + ".toml";
   std::ofstream(file) << "name = \"Mine\"\n[device]\nmultiprocessors = 3\n[power]\nidle_w = \"ten\"\n";
   try {
     load_device_profile(file);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -58,14 +57,6 @@ inline Outcome success(double value) {
   outcome.ok = true;
   outcome.values = {value};
   return outcome;
-}
-
-/// A file of the recorded data: in $ERGOTUNE_SHARED_DATA, or in shared/data beside the checkout.
-inline std::optional<std::filesystem::path> recorded_data(const std::string& name) {
-  const char* folder = std::getenv("ERGOTUNE_SHARED_DATA");
-  const std::filesystem::path base = folder != nullptr ? folder : ERGOTUNE_SOURCE_DIR "/../shared/data";
-  if (!std::filesystem::exists(base / name)) return std::nullopt;
-  return base / name;
 }
 
 /// A recording of one parameter with a value (infinity: failed) and a cost per row.

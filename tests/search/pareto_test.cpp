@@ -8,6 +8,7 @@
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/search/objective.hpp"
 #include "fixtures.hpp"
+#include "recorded_data.hpp"
 
 namespace ergotune {
 namespace {
@@ -91,9 +92,8 @@ TEST(Pareto, BayesianFindsTheFrontWithinATwentiethOfTheSpace) {
 
 // Recorded time and energy of 898 GEMM configurations (Kernel Tuner dashboard, A100; not in this repository).
 TEST(Pareto, BayesianFindsTheRecordedFrontOfTheGemm) {
-  const auto file = recorded_data("energy/gemm_A100_898_open.json.gz");
-  if (!file) GTEST_SKIP() << "recorded data not found (ERGOTUNE_SHARED_DATA)";
-  const ReplayTable table(load_recording(*file));
+  SKIP_WITHOUT_RECORDED_DATA();
+  const ReplayTable table(load_recording(test::recorded_data() / "energy/gemm_A100_898_open.json.gz"));
   ObjectiveSpec spec;
   spec.text = "pareto(time, energy)";
   Objective objective = Objective::parse(spec, {});

@@ -6,17 +6,17 @@
 
 #include "ergotune/search/score.hpp"
 #include "fixtures.hpp"
+#include "recorded_data.hpp"
 
 namespace ergotune {
 namespace {
 
 TEST(RecordedSpaces, AutoScoresFarAboveThePeersBest) {
+  SKIP_WITHOUT_RECORDED_DATA();
   std::vector<ScoredSpace> spaces;
   for (const std::string name :
        {"convolution_A4000", "convolution_MI250X", "dedispersion_A4000", "dedispersion_MI250X"}) {
-    const auto file = search_tests::recorded_data("caches/" + name + ".json.gz");
-    if (!file) GTEST_SKIP() << "recorded data not found (ERGOTUNE_SHARED_DATA)";
-    spaces.emplace_back(load_recording(*file));
+    spaces.emplace_back(load_recording(test::recorded_data() / "caches" / (name + ".json.gz")));
     EXPECT_EQ(spaces.back().name(), name);
   }
   EXPECT_EQ(spaces[1].draws_to_cutoff(), 51u);  // as the method's own reference has it

@@ -1,7 +1,6 @@
 // Reads the plain JSON form of a search space, without the problem layer (which stands above this one).
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -22,14 +21,6 @@ inline Value value_of(const nlohmann::ordered_json& json) {
   if (json.is_number_integer()) return Value(json.get<std::int64_t>());
   if (json.is_number()) return Value(json.get<double>());
   return Value(json.get<std::string>());
-}
-
-/// The folder of recorded data, or empty when it is absent.
-inline std::filesystem::path shared_data() {
-  if (const char* folder = std::getenv("ERGOTUNE_SHARED_DATA"); folder != nullptr && *folder != '\0')
-    return folder;
-  const std::filesystem::path beside = std::filesystem::path(ERGOTUNE_SOURCE_DIR) / ".." / "shared" / "data";
-  return std::filesystem::exists(beside) ? beside : std::filesystem::path{};
 }
 
 inline Definition read_definition(const std::filesystem::path& file) {

@@ -12,6 +12,7 @@
 #include "ergotune/problem/load.hpp"
 #include "ergotune/space/search_space.hpp"
 #include "ergotune/store/store.hpp"
+#include "recorded_data.hpp"
 #include "store/temporary_folder.hpp"
 
 namespace ergotune {
@@ -21,14 +22,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-/// Recorded data that is too large for the repository; empty when it is not there.
-std::filesystem::path shared_data() {
-  const char* folder = std::getenv("ERGOTUNE_SHARED_DATA");
-  const std::filesystem::path path =
-      folder ? folder : std::filesystem::path(ERGOTUNE_SOURCE_DIR) / ".." / "shared" / "data";
-  return std::filesystem::is_directory(path) ? path : std::filesystem::path();
-}
 
 const std::string kHead = R"({
 "device_name": "Some GPU",
@@ -314,10 +307,10 @@ TEST_F(RecordingTest, ReadsAStoredSession) {
 }
 
 TEST(RecordedData, BenchmarkHubCachesAreReadWhole) {
-  if (shared_data().empty()) GTEST_SKIP() << "the recorded data is not here";
+  SKIP_WITHOUT_RECORDED_DATA();
   for (const char* name : {"convolution_A100", "convolution_A4000", "convolution_MI250X", "dedispersion_A100",
                            "dedispersion_A4000", "dedispersion_MI250X"}) {
-    const Recording r = load_recording(shared_data() / "caches" / (std::string(name) + ".json.gz"));
+    const Recording r = load_recording(test::recorded_data() / "caches" / (std::string(name) + ".json.gz"));
     EXPECT_THAT(r.warnings, IsEmpty()) << name;
     ASSERT_TRUE(r.restrictions_known) << name;
     const SearchSpace space = SearchSpace::build(r.parameters, r.restrictions);
@@ -327,16 +320,16 @@ TEST(RecordedData, BenchmarkHubCachesAreReadWhole) {
 }
 
 TEST(RecordedData, FailuresOfTheA4000) {
-  if (shared_data().empty()) GTEST_SKIP() << "the recorded data is not here";
-  const Recording r = load_recording(shared_data() / "caches" / "convolution_A4000.json.gz");
+  SKIP_WITHOUT_RECORDED_DATA();
+  const Recording r = load_recording(test::recorded_data() / "caches" / "convolution_A4000.json.gz");
   EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::compile_error), 6);
   EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::runtime_error), 155);
 }
 
 TEST(RecordedData, T4SaysTheSameAsTheCache) {
-  if (shared_data().empty()) GTEST_SKIP() << "the recorded data is not here";
-  const Recording cache = load_recording(shared_data() / "caches" / "convolution_A100.json.gz");
-  const Recording t4 = load_recording(shared_data() / "caches" / "convolution_A100.T4.json.gz");
+  SKIP_WITHOUT_RECORDED_DATA();
+  const Recording cache = load_recording(test::recorded_data() / "caches" / "convolution_A100.json.gz");
+  const Recording t4 = load_recording(test::recorded_data() / "caches" / "convolution_A100.T4.json.gz");
   ASSERT_EQ(t4.size(), cache.size());
   for (std::size_t row = 0; row < cache.size(); ++row) {
     ASSERT_EQ(t4.configuration(row), cache.configuration(row));
@@ -346,8 +339,8 @@ TEST(RecordedData, T4SaysTheSameAsTheCache) {
 }
 
 TEST(RecordedData, OpenEnergyCache) {
-  if (shared_data().empty()) GTEST_SKIP() << "the recorded data is not here";
-  const Recording r = load_recording(shared_data() / "energy" / "gemm_A100_898_open.json.gz");
+  SKIP_WITHOUT_RECORDED_DATA();
+  const Recording r = load_recording(test::recorded_data() / "energy" / "gemm_A100_898_open.json.gz");
   EXPECT_EQ(r.size(), 898u);
   EXPECT_THAT(r.warnings, SizeIs(1));
   EXPECT_EQ(r.parameters[0].kind, ParameterKind::power_limit_w);
@@ -361,8 +354,8 @@ TEST(RecordedData, OpenEnergyCache) {
 }
 
 TEST(RecordedData, ExternalMeterOfTheAda) {
-  if (shared_data().empty()) GTEST_SKIP() << "the recorded data is not here";
-  const Recording r = load_recording(shared_data() / "energy" / "vector_add_RTX4000Ada.json");
+  SKIP_WITHOUT_RECORDED_DATA();
+  const Recording r = load_recording(test::recorded_data() / "energy" / "vector_add_RTX4000Ada.json");
   EXPECT_EQ(r.size(), 15u);
   EXPECT_NEAR(r.measurement(0).quantities.at("energy").value, 0.237, 1e-3);
 }

@@ -192,7 +192,7 @@ text = '''
 static volatile int sink;
 void work(int n, const float* a, float* b) {{
   for (int i = 0; i < n; ++i) b[i] = a[i];
-  for (int i = 0; i < 100 * turn; ++i) sink = i;
+  for (int i = 0; i < 1000 * turn; ++i) sink = i;
 }}
 '''
 )toml",
