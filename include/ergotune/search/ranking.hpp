@@ -13,17 +13,18 @@ namespace ergotune {
 
 /// One result in its place.
 struct Ranked {
-  std::size_t position = 0;  ///< in the list that was ranked
-  Outcome outcome;           ///< under all that is known
+  std::size_t position = 0;     ///< in the list that was ranked
+  Outcome outcome;              ///< under all that is known
   std::optional<double> value;  ///< as the user reads it
 };
 
-/// Usable results, best first; of a Pareto objective the front only, in the order of its first objective (of equal
-/// points the first). All of them are told to the objective before any two are compared: best(NAME) is known only then.
+/// Usable results, best first; of a Pareto objective the front only, in the order of its first objective (of
+/// equal points the first). All of them are told to the objective before any two are compared: best(NAME) is
+/// known only then.
 ///
-/// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. Those
-/// stand before all that are not, whatever these read: a value that won a search was picked for its luck as well. A
-/// front has no such order.
+/// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective.
+/// Those stand before all that are not, whatever these read: a value that won a search was picked for its
+/// luck as well. A front has no such order.
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
 
