@@ -95,7 +95,8 @@ class Drawing {
     std::string svg = opening(height, chart_.title) + bands() + ticks() + frame();
     std::size_t number = 0;
     for (const ChartSeries& s : chart_.series) svg += curve(s, colour(s, number));
-    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") + "</svg>\n";
+    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") +
+           "</svg>\n";
   }
 
  private:
@@ -137,10 +138,11 @@ class Drawing {
   std::string frame() const {
     const double middle = kTop + kPlotHeight / 2;
     std::string svg =
-        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n", kLeft,
-                    kTop, kPlotWidth, kPlotHeight);
+        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
+                    kLeft, kTop, kPlotWidth, kPlotHeight);
     svg += text_at(kLeft + kPlotWidth / 2, kTop + kPlotHeight + 38, chart_.x_label, "middle");
-    svg += text_at(0, 0, chart_.y_label, "middle", fmt::format("transform=\"translate(20,{}) rotate(-90)\"", middle));
+    svg += text_at(0, 0, chart_.y_label, "middle",
+                   fmt::format("transform=\"translate(20,{}) rotate(-90)\"", middle));
     if (has_right_) {
       svg += text_at(0, 0, chart_.right_label, "middle",
                      fmt::format("transform=\"translate({},{}) rotate(90)\"", kWidth - 20, middle));
@@ -153,8 +155,8 @@ class Drawing {
       std::string points;
       for (std::size_t i = 0; i < s.x.size(); ++i)
         points += fmt::format("{:.1f},{:.1f} ", px(s.x[i]), py(s.y[i], s.right_axis));
-      return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", points,
-                         colour, s.dashed ? " stroke-dasharray=\"5 4\"" : "");
+      return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n",
+                         points, colour, s.dashed ? " stroke-dasharray=\"5 4\"" : "");
     }
     std::string svg;
     for (std::size_t i = 0; i < s.x.size(); ++i) {
@@ -178,7 +180,8 @@ class Drawing {
         ++legend_rows_;
       }
       const double y = kTop + kPlotHeight + 48 + legend_rows_ * kLegendRow;
-      svg += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y, fill);
+      svg +=
+          fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y, fill);
       svg += text_at(x + 14, y + 9, s.name, "start");
       x += width;
     }
@@ -188,8 +191,8 @@ class Drawing {
   std::string note() const {
     if (!has_shade_) return chart_.note;
     const auto ticks = shade_.ticks();
-    return fmt::format("{}{}colour: {} from {:g} (blue) to {:g} (red)", chart_.note, chart_.note.empty() ? "" : "; ",
-                       chart_.shade_label, ticks.front(), ticks.back());
+    return fmt::format("{}{}colour: {} from {:g} (blue) to {:g} (red)", chart_.note,
+                       chart_.note.empty() ? "" : "; ", chart_.shade_label, ticks.front(), ticks.back());
   }
 
   const Chart& chart_;

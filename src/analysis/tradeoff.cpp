@@ -147,8 +147,8 @@ struct Columns {
   }
 };
 
-/// nullopt for a row without a time that counts. Energy: as recorded, else power times time; NaN where there is
-/// neither.
+/// nullopt for a row without a time that counts. Energy: as recorded, else power times time; NaN where there
+/// is neither.
 std::optional<TradeoffPoint> point_of(const Recording& recording, const Columns& columns, std::size_t row) {
   const double t = columns.time->value[row];
   if (!usable(recording.statuses[row]) || !(t > 0) || !std::isfinite(t)) return std::nullopt;
@@ -214,8 +214,9 @@ Tradeoff analyse_tradeoff(const Recording& recording) {
   Tradeoff tradeoff;
   const Columns columns(recording);
   tradeoff.speed_name = columns.speed != nullptr ? columns.speed->name : "launches per second";
-  tradeoff.efficiency_name = columns.efficiency != nullptr && columns.speed != nullptr ? columns.efficiency->name
-                                                                                       : "launches per joule";
+  tradeoff.efficiency_name = columns.efficiency != nullptr && columns.speed != nullptr
+                                 ? columns.efficiency->name
+                                 : "launches per joule";
   if (columns.time == nullptr) return tradeoff;
   for (std::size_t row = 0; row < recording.size(); ++row) {
     const auto point = point_of(recording, columns, row);

@@ -25,7 +25,8 @@ std::string human(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+std::string with_interval(const Measurement& measurement, const std::string& name,
+                          const std::vector<Metric>& metrics) {
   const auto value = measurement.value(name);
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));

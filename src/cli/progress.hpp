@@ -13,8 +13,10 @@ namespace ergotune::cli {
 /// "1.82 ms", "1.85 J", "74.1 gflops": a value as a person reads it. `unit` is in SI ("s", "J", "W") or a
 /// metric's.
 std::string human(double value, const std::string& unit);
-/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" where it has no value.
-std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics);
+/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" where it has no
+/// value.
+std::string with_interval(const Measurement& measurement, const std::string& name,
+                          const std::vector<Metric>& metrics);
 /// "1 h 02 min", "3 min 05 s", "12 s".
 std::string human_duration(double seconds);
 

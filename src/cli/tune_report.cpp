@@ -30,7 +30,8 @@ std::optional<double> gain(const PreparedSession& prepared, double best, double 
 }
 
 /// with_interval(), and where the number comes from if nobody measured it.
-std::string told(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+std::string told(const Measurement& measurement, const std::string& name,
+                 const std::vector<Metric>& metrics) {
   std::string text = with_interval(measurement, name, metrics);
   const auto quantity = measurement.quantities.find(name);
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured) {

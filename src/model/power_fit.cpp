@@ -114,87 +114,109 @@ FitParameter PowerFit::bounds(Place place) const {
   }
 }
 
-FitEnd PowerFit::fit(const Terms& terms, const std::array<std::optional<double>, kPlaces>& fixed,
-                     std::span<const Parameters> from, bool quick, bool with_covariance) const {
+FitEnd PowerFit::fit(const Terms& terms, const FixedPlaces& fixed, std::span<const Parameters> from,
+                     bool quick, bool with_covariance) const {
   return fit_without(terms, std::nullopt, fixed, from, quick, with_covariance);
 }
 
-FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left_out,
-                             const std::array<std::optional<double>, kPlaces>& fixed,
-                             std::span<const Parameters> from, bool quick, bool with_covariance) const {
-  // Without its term a parameter has the value that takes the term out.
+namespace {
+
+/// The parameters that a fit moves, and the values of the others.
+struct FreePlaces {
+  std::vector<Place> places;
   Parameters base{};
-  base[kRidge] = 1.0;
-  base[kCap] = 1e9;
-  base[kVolts] = 1.0;
-  std::vector<Place> free;
-  const bool present[kPlaces] = {true,      true,          terms.ridge,  terms.ridge,
-                                 terms.cap, terms.voltage, terms.memory, terms.temperature};
-  for (std::size_t place = 0; place < kPlaces; ++place) {
-    if (fixed[place]) {
-      base[place] = *fixed[place];
-    } else if (present[place]) {
-      free.push_back(static_cast<Place>(place));
+
+  FreePlaces(const Terms& terms, const FixedPlaces& fixed) {
+    // Without its term a parameter has the value that takes the term out.
+    base[kRidge] = 1.0;
+    base[kCap] = 1e9;
+    base[kVolts] = 1.0;
+    const bool present[kPlaces] = {true,      true,          terms.ridge,  terms.ridge,
+                                   terms.cap, terms.voltage, terms.memory, terms.temperature};
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      if (fixed[place]) {
+        base[place] = *fixed[place];
+      } else if (present[place]) {
+        places.push_back(static_cast<Place>(place));
+      }
     }
   }
 
+  std::vector<double> values(const Parameters& p) const {
+    std::vector<double> out;
+    for (const Place place : places) out.push_back(p[place]);
+    return out;
+  }
+
+  FitEnd end(const LeastSquaresFit& found, bool with_covariance) const {
+    FitEnd end;
+    end.ok = found.ok;
+    end.cost = found.ok ? found.cost : std::numeric_limits<double>::infinity();
+    end.at = base;
+    if (!found.ok) return end;
+    for (std::size_t k = 0; k < places.size(); ++k) end.at[places[k]] = found.parameters[k];
+    if (!with_covariance) return end;
+    end.covariance.assign(kPlaces * kPlaces, 0.0);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      end.at_bound[places[i]] = found.at_bound[i];
+      for (std::size_t j = 0; j < places.size(); ++j)
+        end.covariance[places[i] * kPlaces + places[j]] = found.covariance_at(i, j);
+    }
+    return end;
+  }
+};
+
+}  // namespace
+
+FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left_out,
+                             const FixedPlaces& fixed, std::span<const Parameters> from, bool quick,
+                             bool with_covariance) const {
+  const FreePlaces free(terms, fixed);
   LeastSquaresProblem problem;
   problem.residual_count = residual_count(terms);
-  Parameters work = base;
+  Parameters work = free.base;
   problem.residuals = [&](std::span<const double> p, std::span<double> out) {
-    for (std::size_t k = 0; k < free.size(); ++k) work[free[k]] = p[k];
+    for (std::size_t k = 0; k < free.places.size(); ++k) work[free.places[k]] = p[k];
     residuals(terms, work, out, left_out);
   };
-  for (const Place place : free) problem.parameters.push_back(bounds(place));
-  const auto start = [&](const Parameters& p) {
-    std::vector<double> out;
-    for (const Place place : free) out.push_back(p[place]);
-    problem.starts.push_back(std::move(out));
-  };
-  for (const Parameters& p : from) start(p);
+  for (const Place place : free.places) problem.parameters.push_back(bounds(place));
+  for (const Parameters& p : from) problem.starts.push_back(free.values(p));
   if (!quick || from.empty()) {
-    // A line through the lower half of the clocks, and ridges spread over the range.
-    const double middle = median(clock_);
-    std::vector<double> x, y;
-    for (std::size_t i = 0; i < clock_.size(); ++i) {
-      if (clock_[i] > middle || i == left_out) continue;
-      x.push_back(clock_[i]);
-      y.push_back(power_[i]);
-    }
-    const LineFit line = fit_line(x, y);
-    Parameters p = base;
-    p[kIdle] = std::clamp(line.intercept, 0.02, 1.0);
-    p[kDynamic] = std::clamp(line.slope, 0.05, 3.0);
-    p[kSlope] = 0.8;
-    const int ridges = terms.ridge && !fixed[kRidge] ? 7 : 1;
-    for (int k = 0; k < ridges; ++k) {
-      if (!fixed[kRidge] && terms.ridge) p[kRidge] = lowest_ + (1.0 - lowest_) * (k + 0.5) / ridges;
-      if (terms.cap && !fixed[kCap]) {
-        for (const double cap : {0.98, 0.85}) {
-          p[kCap] = cap;
-          start(p);
-        }
-      } else {
-        start(p);
+    for (const Parameters& p : spread_starts(terms, fixed, free.base, left_out))
+      problem.starts.push_back(free.values(p));
+  }
+  return free.end(least_squares(problem, with_covariance), with_covariance);
+}
+
+std::vector<Parameters> PowerFit::spread_starts(const Terms& terms, const FixedPlaces& fixed,
+                                                const Parameters& base,
+                                                std::optional<std::size_t> left_out) const {
+  const double middle = median(clock_);
+  std::vector<double> x, y;
+  for (std::size_t i = 0; i < clock_.size(); ++i) {
+    if (clock_[i] > middle || i == left_out) continue;
+    x.push_back(clock_[i]);
+    y.push_back(power_[i]);
+  }
+  const LineFit line = fit_line(x, y);
+  Parameters p = base;
+  p[kIdle] = std::clamp(line.intercept, 0.02, 1.0);
+  p[kDynamic] = std::clamp(line.slope, 0.05, 3.0);
+  p[kSlope] = 0.8;
+  std::vector<Parameters> starts;
+  const int ridges = terms.ridge && !fixed[kRidge] ? 7 : 1;
+  for (int k = 0; k < ridges; ++k) {
+    if (!fixed[kRidge] && terms.ridge) p[kRidge] = lowest_ + (1.0 - lowest_) * (k + 0.5) / ridges;
+    if (terms.cap && !fixed[kCap]) {
+      for (const double cap : {0.98, 0.85}) {
+        p[kCap] = cap;
+        starts.push_back(p);
       }
+    } else {
+      starts.push_back(p);
     }
   }
-  const LeastSquaresFit found = least_squares(problem, with_covariance);
-  FitEnd end;
-  end.ok = found.ok;
-  end.cost = found.ok ? found.cost : std::numeric_limits<double>::infinity();
-  end.at = base;
-  for (std::size_t k = 0; k < free.size() && found.ok; ++k) end.at[free[k]] = found.parameters[k];
-  if (found.ok && with_covariance) {
-    end.covariance.assign(kPlaces * kPlaces, 0.0);
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      end.at_bound[free[i]] = found.at_bound[i];
-      for (std::size_t j = 0; j < free.size(); ++j) {
-        end.covariance[free[i] * kPlaces + free[j]] = found.covariance_at(i, j);
-      }
-    }
-  }
-  return end;
+  return starts;
 }
 
 double PowerFit::cost_with_optimum(const Terms& terms, double optimum, double low, double high,

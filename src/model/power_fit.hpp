@@ -24,6 +24,8 @@ struct Terms {
 /// Places of the parameters, the same for every set of terms; those without their term are held fixed.
 enum Place : std::size_t { kIdle, kDynamic, kSlope, kRidge, kCap, kVolts, kMemory, kTemperature, kPlaces };
 using Parameters = std::array<double, kPlaces>;
+/// Values at which parameters are held.
+using FixedPlaces = std::array<std::optional<double>, kPlaces>;
 
 /// What a fit ended with. Clocks and powers are relative to the data's largest.
 struct FitEnd {
@@ -53,8 +55,8 @@ class PowerFit {
 
   /// Fits with several starts; `fixed` holds places at values, `from` adds starts. `quick` starts only from
   /// `from`.
-  FitEnd fit(const Terms& terms, const std::array<std::optional<double>, kPlaces>& fixed = {},
-             std::span<const Parameters> from = {}, bool quick = false, bool with_covariance = false) const;
+  FitEnd fit(const Terms& terms, const FixedPlaces& fixed = {}, std::span<const Parameters> from = {},
+             bool quick = false, bool with_covariance = false) const;
   /// The least cost among curves whose energy-optimal clock over [low, high] is `optimum` (all relative to
   /// clock_scale()).
   double cost_with_optimum(const Terms& terms, double optimum, double low, double high,
@@ -68,9 +70,12 @@ class PowerFit {
                  std::optional<std::size_t> left_out) const;
   std::size_t residual_count(const Terms& terms) const;
   FitParameter bounds(Place place) const;
-  FitEnd fit_without(const Terms& terms, std::optional<std::size_t> left_out,
-                     const std::array<std::optional<double>, kPlaces>& fixed,
+  FitEnd fit_without(const Terms& terms, std::optional<std::size_t> left_out, const FixedPlaces& fixed,
                      std::span<const Parameters> from, bool quick, bool with_covariance) const;
+
+  /// A line through the lower half of the clocks, and ridges spread over the range.
+  std::vector<Parameters> spread_starts(const Terms& terms, const FixedPlaces& fixed, const Parameters& base,
+                                        std::optional<std::size_t> left_out) const;
 
   std::vector<double> clock_, power_, error_, volts_, memory_, temperature_;
   double clock_scale_ = 1, power_scale_ = 1, volts_scale_ = 1, lowest_ = 0, mean_memory_ = 0;

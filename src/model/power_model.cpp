@@ -160,7 +160,7 @@ class Builder {
     const double step = std::clamp(2.0 * error, 1e-4 * std::max(value, 0.01), 0.3 * (high - low));
     Parameters last = best_.at;
     const auto cost = [&](double x) {
-      std::array<std::optional<double>, model::kPlaces> fixed{};
+      model::FixedPlaces fixed{};
       fixed[place] = x;
       const Parameters from[] = {last, best_.at};
       const FitEnd end = fit_.fit(terms_, fixed, from, true);
@@ -174,7 +174,7 @@ class Builder {
   Estimate ridge() const {
     const double clock = fit_.clock_scale();
     const auto cost = [&](double x) {
-      std::array<std::optional<double>, model::kPlaces> fixed{};
+      model::FixedPlaces fixed{};
       fixed[model::kRidge] = x;
       Parameters steep = best_.at;
       steep[model::kSlope] = std::min(4.0, 2.0 * steep[model::kSlope] + 0.3);
@@ -220,77 +220,80 @@ class Builder {
   double variance_ = 0, threshold_ = 0;
 };
 
-}  // namespace
-
-PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerModelOptions& options) {
-  PowerModel model;
-  const std::vector<PowerSample> kept = clean(samples, model.notes);
-  model.samples = kept.size();
-  std::set<double> clocks;
-  for (const PowerSample& s : kept) clocks.insert(s.clock_mhz);
-  if (clocks.size() < 3) {
-    model.why_not =
-        fmt::format("power is known at {} clocks only; at least 5 are needed to see a ridge", clocks.size());
-    return model;
+/// The terms that the data call for, and the fit with them.
+class TermChoice {
+ public:
+  TermChoice(const PowerFit& fit, std::size_t clocks) : fit_(fit), clocks_(clocks) {
+    terms_.voltage = fit.has_voltage() && clocks >= 4;
+    terms_.ridge = clocks >= 5 || terms_.voltage;
+    end_ = fit.fit(terms_);
   }
-  model.usable = true;
-  model.low_mhz = options.low_mhz.value_or(*clocks.begin());
-  model.high_mhz = std::max(model.low_mhz, options.high_mhz.value_or(*clocks.rbegin()));
 
-  const PowerFit fit(kept);
-  Terms terms;
-  terms.voltage = fit.has_voltage() && clocks.size() >= 4;
-  model.voltage_measured = terms.voltage;
-  terms.ridge = clocks.size() >= 5 || terms.voltage;
-
-  // A power cap: only where it explains what a rising curve cannot.
-  FitEnd end = fit.fit(terms);
-  Terms capped = terms;
-  capped.cap = true;
-  if (clocks.size() >= 6) {
-    const FitEnd capped_end = fit.fit(capped);
-    if (needed(fit, terms, end, capped, capped_end, 0.01)) {
-      terms = capped;
-      end = capped_end;
-    }
+  /// A power cap: only where it explains what a rising curve cannot.
+  void try_cap() {
+    if (clocks_ < 6) return;
+    Terms capped = terms_;
+    capped.cap = true;
+    const FitEnd capped_end = fit_.fit(capped);
+    if (needed(fit_, terms_, end_, capped, capped_end, 0.01)) take(capped, capped_end);
   }
-  // A ridge: only where a straight line does not do.
-  if (terms.ridge) {
-    Terms straight = terms;
+
+  /// A ridge: only where a straight line does not do. Says why there is none.
+  std::string try_without_ridge(double level) {
+    if (!terms_.ridge) return too_few(clocks_);
+    Terms straight = terms_;
     straight.ridge = false;
-    const FitEnd straight_end = fit.fit(straight);
-    if (!needed(fit, straight, straight_end, terms, end, options.ridge_level)) {
-      model.why_not = "power rises in a straight line with the clock: no ridge in this range";
-      terms = straight;
-      end = straight_end;
-    }
-  } else {
-    model.why_not =
-        fmt::format("power is known at {} clocks only; at least 5 are needed to see a ridge", clocks.size());
+    const FitEnd straight_end = fit_.fit(straight);
+    if (needed(fit_, straight, straight_end, terms_, end_, level)) return {};
+    take(straight, straight_end);
+    return "power rises in a straight line with the clock: no ridge in this range";
   }
-  // Terms beyond the paper, where samples predicted from the others say so.
-  for (bool Terms::*extra : {&Terms::memory, &Terms::temperature}) {
-    const bool varies = extra == &Terms::memory ? fit.memory_varies() : fit.temperature_varies();
-    if (!varies || kept.size() < 10) continue;
-    Terms more = terms;
-    more.*extra = true;
-    const FitEnd more_end = fit.fit(more, {}, std::span(&end.at, 1));
-    if (more_end.ok &&
-        fit.cross_validation(more, more_end) < kClearlyBetter * fit.cross_validation(terms, end)) {
-      terms = more;
-      end = more_end;
+
+  /// Terms beyond the paper, where samples predicted from the others say so.
+  void try_extras(std::size_t samples) {
+    for (bool Terms::*extra : {&Terms::memory, &Terms::temperature}) {
+      const bool varies = extra == &Terms::memory ? fit_.memory_varies() : fit_.temperature_varies();
+      if (!varies || samples < 10) continue;
+      Terms more = terms_;
+      more.*extra = true;
+      const FitEnd more_end = fit_.fit(more, {}, std::span(&end_.at, 1));
+      if (more_end.ok &&
+          fit_.cross_validation(more, more_end) < kClearlyBetter * fit_.cross_validation(terms_, end_))
+        take(more, more_end);
     }
   }
-  Builder(fit, options, model).build(terms, end);
+
+  const Terms& terms() const { return terms_; }
+  const FitEnd& end() const { return end_; }
+  static std::string too_few(std::size_t clocks) {
+    return fmt::format("power is known at {} clocks only; at least 5 are needed to see a ridge", clocks);
+  }
+
+ private:
+  void take(const Terms& terms, const FitEnd& end) {
+    terms_ = terms;
+    end_ = end;
+  }
+
+  const PowerFit& fit_;
+  std::size_t clocks_;
+  Terms terms_;
+  FitEnd end_;
+};
+
+double relative_deviation(const PowerModel& model, const std::vector<PowerSample>& samples, double degrees) {
   double squares = 0;
-  for (const PowerSample& sample : kept) {
+  for (const PowerSample& sample : samples) {
     const double difference = std::log(sample.power_w / model.curve.power(sample.clock_mhz));
     squares += difference * difference;
   }
-  model.relative_deviation = std::sqrt(squares / fit.degrees(terms));
+  return std::sqrt(squares / degrees);
+}
 
-  if (terms.ridge) {
-    const double lowest = *clocks.begin(), length = *clocks.rbegin() - lowest;
+/// Whether the ridge lies inside the clocks that were sampled, and what to say of it and of a cap.
+void judge(PowerModel& model, bool ridge, double lowest, double highest) {
+  if (ridge) {
+    const double length = highest - lowest;
     if (model.curve.ridge_mhz - lowest < 2e-3 * length) {
       model.why_not = "the voltage rises over the whole range: the ridge lies at or below the lowest clock";
     } else {
@@ -304,6 +307,32 @@ PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerMode
     model.notes.push_back(fmt::format("power is capped at {:.1f} W above {:.0f} MHz",
                                       model.max_power_w->value, model.curve.throttle_clock()));
   }
+}
+
+}  // namespace
+
+PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerModelOptions& options) {
+  PowerModel model;
+  const std::vector<PowerSample> kept = clean(samples, model.notes);
+  model.samples = kept.size();
+  std::set<double> clocks;
+  for (const PowerSample& s : kept) clocks.insert(s.clock_mhz);
+  if (clocks.size() < 3) {
+    model.why_not = TermChoice::too_few(clocks.size());
+    return model;
+  }
+  model.usable = true;
+  model.low_mhz = options.low_mhz.value_or(*clocks.begin());
+  model.high_mhz = std::max(model.low_mhz, options.high_mhz.value_or(*clocks.rbegin()));
+  const PowerFit fit(kept);
+  TermChoice choice(fit, clocks.size());
+  model.voltage_measured = choice.terms().voltage;
+  choice.try_cap();
+  model.why_not = choice.try_without_ridge(options.ridge_level);
+  choice.try_extras(kept.size());
+  Builder(fit, options, model).build(choice.terms(), choice.end());
+  model.relative_deviation = relative_deviation(model, kept, fit.degrees(choice.terms()));
+  judge(model, choice.terms().ridge, *clocks.begin(), *clocks.rbegin());
   return model;
 }
 
@@ -323,68 +352,6 @@ double PowerModel::relative_error(double clock_mhz) const {
     for (std::size_t j = 0; j < 5; ++j) sum += gradient[i] * covariance[i * 5 + j] * gradient[j];
   }
   return std::sqrt(std::max(0.0, sum)) / power;
-}
-
-ClockRange suggested_range(const PowerModel& model, double share, std::span<const double> clocks) {
-  ClockRange range;
-  const double optimum = model.optimal_clock_mhz.value;
-  range.low_mhz = std::max((1 - share) * optimum, model.low_mhz);
-  range.high_mhz = std::min((1 + share) * optimum, model.high_mhz);
-  if (!clocks.empty()) {
-    double low = 0, high = 0, nearest = clocks[0];
-    std::size_t inside = 0;
-    for (const double clock : clocks) {
-      if (std::abs(clock - optimum) < std::abs(nearest - optimum)) nearest = clock;
-      if (clock < range.low_mhz - 1e-6 || clock > range.high_mhz + 1e-6) continue;
-      low = inside == 0 ? clock : std::min(low, clock);
-      high = inside == 0 ? clock : std::max(high, clock);
-      ++inside;
-    }
-    if (inside == 0) {
-      low = high = nearest;
-      inside = 1;
-    }
-    range = {low, high, 1.0 - static_cast<double>(inside) / static_cast<double>(clocks.size())};
-  } else if (model.high_mhz > model.low_mhz) {
-    range.removed_share = 1.0 - (range.high_mhz - range.low_mhz) / (model.high_mhz - model.low_mhz);
-  }
-  return range;
-}
-
-std::optional<double> next_clock(const PowerModel& model, std::span<const PowerSample> samples,
-                                 std::span<const double> candidates) {
-  std::optional<double> best;
-  double largest = -1;
-  for (const double clock : candidates) {
-    double nearest = std::numeric_limits<double>::infinity();
-    for (const PowerSample& s : samples) nearest = std::min(nearest, std::abs(s.clock_mhz - clock));
-    if (nearest < 1e-6) continue;
-    // Where the model says nothing of its error yet, the largest gap decides.
-    const double error = model.usable ? model.relative_error(clock) : nearest;
-    if (error > largest) {
-      largest = error;
-      best = clock;
-    }
-  }
-  return best;
-}
-
-std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_t count) {
-  std::vector<double> sorted(candidates.begin(), candidates.end());
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (sorted.size() <= count || count < 2) return sorted;
-  std::vector<double> out;
-  for (std::size_t i = 0; i < count; ++i) {
-    // Even in the clock, not in its position: the supported clocks of some boards are spaced unevenly.
-    const double wanted = sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) /
-                                               static_cast<double>(count - 1);
-    const double nearest = *std::min_element(sorted.begin(), sorted.end(), [&](double a, double b) {
-      return std::abs(a - wanted) < std::abs(b - wanted);
-    });
-    if (out.empty() || nearest > out.back()) out.push_back(nearest);
-  }
-  return out;
 }
 
 }  // namespace ergotune

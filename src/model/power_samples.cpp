@@ -94,6 +94,96 @@ void note_range(PowerSampling& out) {
   }
 }
 
+/// Clock, power and what else a recording knows of its rows.
+class RecordedPower {
+ public:
+  /// Throws UserError when there is no clock or no power.
+  explicit RecordedPower(const Recording& recording)
+      : recording_(recording),
+        power_(recording.column("power")),
+        energy_(recording.column("energy")),
+        time_(recording.column("time")),
+        ran_(recording.column("core_clock")),
+        memory_(recording.column("memory_clock")),
+        temperature_(recording.column("temperature")),
+        voltage_(recording.column("core_voltage")) {
+    for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
+      if (is_core_clock(recording.parameters[i])) asked_ = i;
+    }
+    const SourcePlace file{recording.file.string(), 0, 0};
+    if (!asked_ && ran_ == nullptr) {
+      throw UserError(
+          "has no clock: a parameter such as nvml_gr_clock or core_clock_mhz, or a recorded core_freq", file);
+    }
+    if (power_ == nullptr && (energy_ == nullptr || time_ == nullptr)) {
+      throw UserError("has no power: nvml_power or ps_power, or energy with time", file);
+    }
+  }
+
+  /// The clock's parameter.
+  const Parameter* asked() const { return asked_ ? &recording_.parameters[*asked_] : nullptr; }
+
+  /// MHz.
+  double clock(std::size_t row) const {
+    const double wanted = asked_ ? asked()->values[recording_.position(row)[*asked_]].as_real() : kNone;
+    const double real = at(ran_, row) * 1e-6;
+    // A clock read in another unit or while idle is not the clock that ran.
+    if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted)))
+      return real;
+    return wanted;
+  }
+
+  double watts(std::size_t row) const {
+    const double p = at(power_, row);
+    return std::isfinite(p) ? p : at(energy_, row) / at(time_, row);
+  }
+
+  double time(std::size_t row) const { return at(time_, row); }
+
+  PowerSample sample(std::size_t row) const {
+    PowerSample sample;
+    sample.clock_mhz = clock(row);
+    sample.power_w = watts(row);
+    sample.power_error_w = error_at(power_, row);
+    if (voltage_ != nullptr && at(voltage_, row) > 0) sample.voltage_v = at(voltage_, row);
+    if (std::isfinite(at(memory_, row))) sample.memory_clock_mhz = at(memory_, row) * 1e-6;
+    if (std::isfinite(at(temperature_, row))) sample.temperature_c = at(temperature_, row);
+    return sample;
+  }
+
+ private:
+  const Recording& recording_;
+  const RecordedColumn *power_, *energy_, *time_, *ran_, *memory_, *temperature_, *voltage_;
+  std::optional<std::size_t> asked_;
+};
+
+/// The rows of one code configuration: the same load at different clocks.
+struct Load {
+  std::vector<std::size_t> rows;
+  std::set<double> clocks;
+  double most_power = 0;
+};
+
+/// By the positions of the code parameters; rows without a clock or a power are in none.
+std::map<std::vector<std::uint32_t>, Load> loads_of(const Recording& recording,
+                                                    const RecordedPower& recorded) {
+  std::map<std::vector<std::uint32_t>, Load> loads;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    if (!usable(recording.statuses[row])) continue;
+    const double clock = recorded.clock(row), watts = recorded.watts(row);
+    if (!(clock > 0) || !(watts > 0) || !std::isfinite(watts)) continue;
+    std::vector<std::uint32_t> key(recording.position(row).begin(), recording.position(row).end());
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      if (execution_kind(recording.parameters[i]) != ParameterKind::code) key[i] = 0;
+    }
+    Load& load = loads[key];
+    load.rows.push_back(row);
+    load.clocks.insert(clock);
+    load.most_power = std::max(load.most_power, watts);
+  }
+  return loads;
+}
+
 }  // namespace
 
 PowerSampling samples_of(const Recording& recording) {
@@ -102,86 +192,26 @@ PowerSampling samples_of(const Recording& recording) {
                            recording.device.empty() ? "" : fmt::format(" ({})", recording.device));
   out.device = recording.device;
   out.notes = recording.warnings;
-  const RecordedColumn* power = recording.column("power");
-  const RecordedColumn* energy = recording.column("energy");
-  const RecordedColumn* time = recording.column("time");
-  const RecordedColumn* ran = recording.column("core_clock");
-  const RecordedColumn* memory = recording.column("memory_clock");
-  const RecordedColumn* temperature = recording.column("temperature");
-  const RecordedColumn* voltage = recording.column("core_voltage");
-  std::optional<std::size_t> asked;
-  for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
-    if (is_core_clock(recording.parameters[i])) asked = i;
+  const RecordedPower recorded(recording);
+  const auto loads = loads_of(recording, recorded);
+  if (loads.empty())
+    throw UserError("no configuration has both a clock and a power", {recording.file.string(), 0, 0});
+  const Load& fullest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {
+                          return std::pair(a.second.clocks.size(), a.second.most_power) <
+                                 std::pair(b.second.clocks.size(), b.second.most_power);
+                        })->second;
+  if (loads.size() > 1) {
+    out.notes.push_back(fmt::format(
+        "of {} code configurations the one with most clocks and power is fitted: {}", loads.size(),
+        describe(recording.parameters, recording.configuration(fullest.rows.front()))));
   }
-  const std::string file = recording.file.string();
-  if (!asked && ran == nullptr) {
-    throw UserError(
-        "has no clock: a parameter such as nvml_gr_clock or core_clock_mhz, or a recorded core_freq",
-        {file, 0, 0});
-  }
-  if (power == nullptr && (energy == nullptr || time == nullptr)) {
-    throw UserError("has no power: nvml_power or ps_power, or energy with time", {file, 0, 0});
-  }
-
-  // By code configuration: the same load at different clocks.
-  struct Group {
-    std::vector<std::size_t> rows;
-    std::set<double> clocks;
-    double most_power = 0;
-  };
-  std::map<std::vector<std::uint32_t>, Group> groups;
-  const auto clock_of = [&](std::size_t row) {
-    const double wanted =
-        asked ? recording.parameters[*asked].values[recording.position(row)[*asked]].as_real() : kNone;
-    const double real = at(ran, row) * 1e-6;
-    // A clock read in another unit or while idle is not the clock that ran.
-    if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted)))
-      return real;
-    return wanted;
-  };
-  const auto power_of = [&](std::size_t row) {
-    const double p = at(power, row);
-    return std::isfinite(p) ? p : at(energy, row) / at(time, row);
-  };
-  for (std::size_t row = 0; row < recording.size(); ++row) {
-    if (!usable(recording.statuses[row])) continue;
-    const double clock = clock_of(row), watts = power_of(row);
-    if (!(clock > 0) || !(watts > 0) || !std::isfinite(watts)) continue;
-    std::vector<std::uint32_t> key(recording.position(row).begin(), recording.position(row).end());
-    for (std::size_t i = 0; i < key.size(); ++i) {
-      if (execution_kind(recording.parameters[i]) != ParameterKind::code)
-        key[i] = 0;
-    }
-    Group& group = groups[key];
-    group.rows.push_back(row);
-    group.clocks.insert(clock);
-    group.most_power = std::max(group.most_power, watts);
-  }
-  if (groups.empty()) throw UserError("no configuration has both a clock and a power", {file, 0, 0});
-  const auto best = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second.clocks.size(), a.second.most_power) <
-           std::pair(b.second.clocks.size(), b.second.most_power);
-  });
-  if (groups.size() > 1) {
-    const Configuration configuration = recording.configuration(best->second.rows.front());
-    out.notes.push_back(
-        fmt::format("of {} code configurations the one with most clocks and power is fitted: {}",
-                    groups.size(), describe(recording.parameters, configuration)));
-  }
-  for (const std::size_t row : best->second.rows) {
-    PowerSample sample;
-    sample.clock_mhz = clock_of(row);
-    sample.power_w = power_of(row);
-    sample.power_error_w = error_at(power, row);
-    if (voltage != nullptr && at(voltage, row) > 0) sample.voltage_v = at(voltage, row);
-    if (std::isfinite(at(memory, row))) sample.memory_clock_mhz = at(memory, row) * 1e-6;
-    if (std::isfinite(at(temperature, row))) sample.temperature_c = at(temperature, row);
-    out.samples.push_back(sample);
-    out.time_s.push_back(at(time, row));
+  for (const std::size_t row : fullest.rows) {
+    out.samples.push_back(recorded.sample(row));
+    out.time_s.push_back(recorded.time(row));
   }
   note_range(out);
-  if (asked) {
-    for (const Value& value : recording.parameters[*asked].values) {
+  if (const Parameter* asked = recorded.asked()) {
+    for (const Value& value : asked->values) {
       out.low_mhz = std::min(out.low_mhz, value.as_real());
       out.high_mhz = std::max(out.high_mhz, value.as_real());
     }

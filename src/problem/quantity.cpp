@@ -13,20 +13,22 @@ constexpr std::array<QuantityInfo, 12> kQuantities{{
     {"time", "s", "time of a launch", Producer::device, kLess, true},
     {"energy", "J", "energy of a launch", Producer::sensor, kLess, true},
     {"power", "W", "mean power while the kernel runs", Producer::sensor, kLess, true},
-    {"idle_subtracted_energy", "J", "energy of a launch above what the idle board would have used", Producer::sensor,
-     kLess, true},
+    {"idle_subtracted_energy", "J", "energy of a launch above what the idle board would have used",
+     Producer::sensor, kLess, true},
     {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
     {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},
     {"core_voltage", "V", "core voltage that it ran at", Producer::monitor, std::nullopt, true},
     {"error", "", "largest relative error of the outputs", Producer::verification, kLess, false},
     {"registers", "", "registers of a thread", Producer::compiler, std::nullopt, false},
-    {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt, false},
-    {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler, std::nullopt, false},
+    {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt,
+     false},
+    {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
+     std::nullopt, false},
 }};
 
-// How other tools and observers name what they measure. A unit is only claimed where these names leave no doubt: their
-// times come in s and in ms.
+// How other tools and observers name what they measure. A unit is only claimed where these names leave no
+// doubt: their times come in s and in ms.
 struct Ending {
   std::string_view ending, unit;
 };
@@ -34,8 +36,8 @@ constexpr std::array<Ending, 6> kEndings{
     {{"energy", "J"}, {"power", "W"}, {"joules", "J"}, {"energys", ""}, {"time", ""}, {"seconds", ""}}};
 
 const Ending* ending_of(std::string_view name) {
-  const auto found =
-      std::find_if(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return name.ends_with(e.ending); });
+  const auto found = std::find_if(kEndings.begin(), kEndings.end(),
+                                  [&](const Ending& e) { return name.ends_with(e.ending); });
   return found == kEndings.end() ? nullptr : &*found;
 }
 

@@ -65,7 +65,8 @@ class JudgedRows {
  public:
   JudgedRows(const Recording& recording, Objective& objective) : values_(recording.size()) {
     std::vector<Measurement> measurements;
-    for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));
+    for (std::size_t row = 0; row < recording.size(); ++row)
+      measurements.push_back(recording.measurement(row));
     std::vector<const Measurement*> pointers;
     for (const Measurement& measurement : measurements) pointers.push_back(&measurement);
     std::vector<bool> placed(recording.size(), false);

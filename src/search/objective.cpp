@@ -63,8 +63,8 @@ struct Objective::State {
   std::uint64_t revision = 0;
   /// Largest turned value told so far: what breaks a condition is told more than this.
   double largest_told = -kInfinity;
-  /// Lexicographic: the turned values of every usable measurement, each once, and what follows from them: the upper
-  /// end of each level's band (of those in the bands before it); the last level has none.
+  /// Lexicographic: the turned values of every usable measurement, each once, and what follows from them: the
+  /// upper end of each level's band (of those in the bands before it); the last level has none.
   std::set<std::vector<double>> history;
   std::vector<double> bands;
 
@@ -82,7 +82,8 @@ struct Objective::State {
   }
 
   /// Inputs of an expression; nullopt when the measurement lacks one.
-  std::optional<std::vector<UncertainInput>> inputs(const Expression& expression, const Measurement& m) const {
+  std::optional<std::vector<UncertainInput>> inputs(const Expression& expression,
+                                                    const Measurement& m) const {
     std::vector<UncertainInput> list;
     for (const std::string& name : expression.names()) {
       UncertainInput input{name, Value(), 0};
@@ -159,8 +160,8 @@ struct Objective::State {
     return moved;
   }
 
-  /// One value for a strategy: inside the first level's band the last level decides, scaled into a sliver of the
-  /// band's width.
+  /// One value for a strategy: inside the first level's band the last level decides, scaled into a sliver of
+  /// the band's width.
   double folded(const std::vector<double>& turned) const {
     const double value = turned.front(), end = bands.front();
     if (value > end || end == 0) return value;

@@ -16,14 +16,11 @@ namespace ergotune {
 /// Collects the choices of keys, which arrive in order.
 class SlotFinder {
  public:
-  SlotFinder(Layer& layer, std::vector<std::int64_t>& slot_words, std::vector<const std::int64_t*> outputs,
-             bool all_differ)
-      : layer_(layer),
-        slot_words_(slot_words),
-        outputs_(std::move(outputs)),
-        all_differ_(all_differ),
-        table_(64, 0),
-        stamp_(64, 0) {}
+  SlotFinder(Layer& layer, std::vector<std::int64_t>& slot_words, std::vector<const std::int64_t*> outputs)
+      : layer_(layer), slot_words_(slot_words), outputs_(std::move(outputs)), table_(64, 0), stamp_(64, 0) {}
+
+  /// No two choices of a key have the same outputs: nothing need be compared.
+  void all_differ() { all_differ_ = true; }
 
   void begin_key(std::uint32_t key) {
     if (started_ == key + 1) return;  // a further run of the same key
@@ -113,7 +110,7 @@ class SlotFinder {
   Layer& layer_;
   std::vector<std::int64_t>& slot_words_;
   std::vector<const std::int64_t*> outputs_;
-  bool all_differ_;
+  bool all_differ_ = false;
   std::uint32_t started_ = 0;  // key under way, plus one
   std::uint32_t slots_ = 0;
   std::size_t first_word_ = 0;

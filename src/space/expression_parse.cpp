@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
+#include "space/expression_tokens.hpp"
 #include "space/expression_tree.hpp"
 
 namespace ergotune {
@@ -36,26 +34,14 @@ constexpr std::array<FunctionEntry, 15> kFunctions{{
     {"occupancy", Function::occupancy, 3, 3},
 }};
 
-enum class TokenKind { end, number, text, name, symbol };
-struct Token {
-  TokenKind kind = TokenKind::end;
-  std::string_view spelling;  // of names and symbols
-  Value value;                // of numbers and texts
-  bool too_large = false;     // 2^63: only fit to follow a minus
-  std::size_t offset = 0;
-};
-
-bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 class Parser {
  public:
-  Parser(std::string_view text, const SourcePlace& place) : text_(text), place_(place) { advance(); }
+  Parser(std::string_view text, const SourcePlace& place) : tokens_(text, place) {}
 
   ExpressionPointer parse() {
-    if (token_.kind == TokenKind::end) fail(0, "an expression is missing here");
+    if (token().kind == TokenKind::end) fail(0, "an expression is missing here");
     auto result = parse_conditional();
-    if (token_.kind != TokenKind::end) fail(token_.offset, unexpected());
+    if (token().kind != TokenKind::end) fail(token().offset, unexpected());
     if (result->kind == ExpressionNode::Kind::list)
       fail(result->offset, "a list is no value by itself; use it after \"in\", or in min(), max() or len()");
     return result;
@@ -63,161 +49,24 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
-    SourcePlace place = place_;
-    if (place.line > 0) place.column = std::max(place.column, 1) + static_cast<int>(offset);
-    throw UserError(fmt::format("{} (column {} of \"{}\")", message, offset + 1, text_), place);
+    tokens_.fail(offset, message);
   }
+  const Token& token() const { return tokens_.current(); }
+  void advance() { tokens_.advance(); }
 
   std::string unexpected() const {
-    if (token_.kind == TokenKind::end) return "the expression ends too early";
-    if (token_.spelling == "=") return "\"=\" is no comparison; write \"==\"";
-    if (token_.spelling == "&" || token_.spelling == "|" || token_.spelling == "!")
-      return fmt::format("\"{}\" is not known here; write \"and\", \"or\", \"not\"", token_.spelling);
-    if (token_.kind == TokenKind::symbol || token_.kind == TokenKind::name)
-      return fmt::format("\"{}\" is not expected here", token_.spelling);
-    return fmt::format("{} is not expected here", token_.value.to_literal());
-  }
-
-  // ---- tokens
-
-  void advance() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
-      ++position_;
-    token_ = Token{};
-    token_.offset = position_;
-    if (position_ >= text_.size()) return;
-    const char c = text_[position_];
-    const char next = position_ + 1 < text_.size() ? text_[position_ + 1] : '\0';
-    if (is_digit(c) || (c == '.' && is_digit(next))) return read_number();
-    if (c == '\'' || c == '"') return read_text(c);
-    if (is_name_start(c)) return read_name();
-    static constexpr std::array<std::string_view, 7> kPairs{"<=", ">=", "==", "!=", "//", "**", "&&"};
-    token_.kind = TokenKind::symbol;
-    token_.spelling = text_.substr(position_, 1);
-    for (const auto pair : kPairs)
-      if (text_.substr(position_, 2) == pair) token_.spelling = text_.substr(position_, 2);
-    if (token_.spelling == "&&") token_.spelling = token_.spelling.substr(0, 1);
-    if (token_.spelling.size() == 1 && std::string_view("<>+-*/%()[],=&|!").find(c) == std::string_view::npos)
-      fail(position_, fmt::format("\"{}\" is not part of the expression language", printable(c)));
-    position_ += token_.spelling.size();
-  }
-
-  static std::string printable(char c) {
-    return std::isprint(static_cast<unsigned char>(c))
-               ? std::string(1, c)
-               : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-
-  void read_number() {
-    const std::size_t begin = position_;
-    std::size_t end = begin;
-    auto digits = [&] {
-      while (end < text_.size() &&
-             (is_digit(text_[end]) || (text_[end] == '_' && end > begin && is_digit(text_[end - 1]) &&
-                                       end + 1 < text_.size() && is_digit(text_[end + 1]))))
-        ++end;
-    };
-    token_.kind = TokenKind::number;
-    if (text_[begin] == '0' && begin + 1 < text_.size() &&
-        (text_[begin + 1] == 'x' || text_[begin + 1] == 'X')) {
-      std::uint64_t value = 0;
-      const auto [stop, code] =
-          std::from_chars(text_.data() + begin + 2, text_.data() + text_.size(), value, 16);
-      if (code != std::errc{} || value > static_cast<std::uint64_t>(INT64_MAX))
-        fail(begin, "this hexadecimal number does not fit into 64 bits");
-      token_.value = Value(static_cast<std::int64_t>(value));
-      return finish_number(static_cast<std::size_t>(stop - text_.data()));
-    }
-    digits();
-    bool real = false;
-    if (end < text_.size() && text_[end] == '.') {
-      real = true;
-      ++end;
-      digits();
-    }
-    if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
-      std::size_t exponent = end + 1;
-      if (exponent < text_.size() && (text_[exponent] == '+' || text_[exponent] == '-')) ++exponent;
-      if (exponent < text_.size() && is_digit(text_[exponent])) {
-        real = true;
-        end = exponent;
-        digits();
-      }
-    }
-    std::string spelling;
-    for (const char c : text_.substr(begin, end - begin))
-      if (c != '_') spelling += c;
-    if (real) {
-      double value = 0;
-      const auto result = std::from_chars(spelling.data(), spelling.data() + spelling.size(), value);
-      if (result.ec == std::errc::result_out_of_range) {
-        // from_chars does not tell overflow from underflow; the exponent's sign does
-        value = spelling.find("e-") != std::string::npos || spelling.find("E-") != std::string::npos
-                    ? 0.0
-                    : HUGE_VAL;
-      }
-      token_.value = Value(value);
-    } else {
-      std::uint64_t value = 0;
-      const auto result = std::from_chars(spelling.data(), spelling.data() + spelling.size(), value);
-      if (result.ec != std::errc{} || value > std::uint64_t{1} << 63)
-        fail(begin, "this integer does not fit into 64 bits");
-      token_.too_large = value == std::uint64_t{1} << 63;
-      token_.value = Value(static_cast<std::int64_t>(value));
-    }
-    finish_number(end);
-  }
-
-  void finish_number(std::size_t end) {
-    if (end < text_.size() && is_name_start(text_[end])) fail(end, "a name cannot follow a number directly");
-    position_ = end;
-  }
-
-  void read_text(char quote) {
-    std::string value;
-    std::size_t i = position_ + 1;
-    for (; i < text_.size() && text_[i] != quote; ++i) {
-      if (text_[i] != '\\') {
-        value += text_[i];
-        continue;
-      }
-      if (++i >= text_.size()) break;
-      switch (text_[i]) {
-        case 'n':
-          value += '\n';
-          break;
-        case 't':
-          value += '\t';
-          break;
-        case 'r':
-          value += '\r';
-          break;
-        default:
-          value += text_[i];
-      }
-    }
-    if (i >= text_.size()) fail(position_, "this text is not closed");
-    token_.kind = TokenKind::text;
-    token_.value = Value(std::move(value));
-    position_ = i + 1;
-  }
-
-  void read_name() {
-    std::size_t end = position_;
-    while (end < text_.size()) {
-      const char c = text_[end];
-      const bool dot = c == '.' && end + 1 < text_.size() && is_name_start(text_[end + 1]);
-      if (!is_name_start(c) && !is_digit(c) && !dot) break;
-      ++end;
-    }
-    token_.kind = TokenKind::name;
-    token_.spelling = text_.substr(position_, end - position_);
-    position_ = end;
+    if (token().kind == TokenKind::end) return "the expression ends too early";
+    if (token().spelling == "=") return "\"=\" is no comparison; write \"==\"";
+    if (token().spelling == "&" || token().spelling == "|" || token().spelling == "!")
+      return fmt::format("\"{}\" is not known here; write \"and\", \"or\", \"not\"", token().spelling);
+    if (token().kind == TokenKind::symbol || token().kind == TokenKind::name)
+      return fmt::format("\"{}\" is not expected here", token().spelling);
+    return fmt::format("{} is not expected here", token().value.to_literal());
   }
 
   bool at(std::string_view spelling) const {
-    return (token_.kind == TokenKind::symbol || token_.kind == TokenKind::name) &&
-           token_.spelling == spelling;
+    return (token().kind == TokenKind::symbol || token().kind == TokenKind::name) &&
+           token().spelling == spelling;
   }
   bool take(std::string_view spelling) {
     if (!at(spelling)) return false;
@@ -226,8 +75,8 @@ class Parser {
   }
   void expect(std::string_view spelling) {
     if (!take(spelling)) {
-      if (token_.kind == TokenKind::end) fail(token_.offset, fmt::format("\"{}\" is missing", spelling));
-      fail(token_.offset, fmt::format("{}; \"{}\" should stand here", unexpected(), spelling));
+      if (token().kind == TokenKind::end) fail(token().offset, fmt::format("\"{}\" is missing", spelling));
+      fail(token().offset, fmt::format("{}; \"{}\" should stand here", unexpected(), spelling));
     }
   }
 
@@ -260,7 +109,7 @@ class Parser {
   // ---- grammar, loosest first
 
   ExpressionPointer parse_conditional() {
-    if (++nesting_ > kMaximumExpressionDepth) fail(token_.offset, "the expression is nested too deeply");
+    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
     auto value = parse_logical(ExpressionNode::Kind::disjunction);
     if (at("if")) {
       advance();
@@ -299,8 +148,8 @@ class Parser {
 
   ExpressionPointer parse_not() {
     if (!at("not")) return parse_comparison();
-    if (++nesting_ > kMaximumExpressionDepth) fail(token_.offset, "the expression is nested too deeply");
-    auto result = node(ExpressionNode::Kind::unary, token_.offset);
+    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
+    auto result = node(ExpressionNode::Kind::unary, token().offset);
     result.op = Operator::logical_not;
     advance();
     result.children = {parse_not()};
@@ -318,7 +167,7 @@ class Parser {
     if (take("!=")) return Comparison::not_equal;
     if (take("in")) return Comparison::in;
     if (at("not")) {
-      const auto offset = token_.offset;
+      const auto offset = token().offset;
       advance();
       if (take("in")) return Comparison::not_in;
       fail(offset, "\"not\" is not expected here; \"not in\" is the comparison");
@@ -375,9 +224,9 @@ class Parser {
 
   ExpressionPointer parse_unary() {
     if (!at("-") && !at("+")) return parse_power();
-    if (++nesting_ > kMaximumExpressionDepth) fail(token_.offset, "the expression is nested too deeply");
+    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
     const bool minus = at("-");
-    auto result = node(ExpressionNode::Kind::unary, token_.offset);
+    auto result = node(ExpressionNode::Kind::unary, token().offset);
     result.op = minus ? Operator::negate : Operator::plus;
     advance();
     after_minus_ = minus;
@@ -389,7 +238,8 @@ class Parser {
     // stays a sign. (2^63 is kept as -2^63 from the start, and unsigned in the text.)
     const bool number = operand->kind == ExpressionNode::Kind::constant && !operand->value.is_string() &&
                         !operand->value.is_bool();
-    if (minus && number && (operand->value.to_literal().front() != '-' || text_[operand->offset] != '-')) {
+    if (minus && number &&
+        (operand->value.to_literal().front() != '-' || tokens_.text()[operand->offset] != '-')) {
       auto folded = *operand;
       folded.offset = result.offset;
       if (folded.value.is_real())
@@ -410,7 +260,7 @@ class Parser {
   }
 
   ExpressionPointer parse_primary() {
-    const Token token = token_;
+    const Token token = this->token();
     const bool after_minus = std::exchange(after_minus_, false);
     switch (token.kind) {
       case TokenKind::number:
@@ -500,10 +350,7 @@ class Parser {
     return finish(std::move(result));
   }
 
-  std::string_view text_;
-  const SourcePlace& place_;
-  std::size_t position_ = 0;
-  Token token_;
+  Tokens tokens_;
   std::uint32_t nesting_ = 0;
   bool after_minus_ = false;
 };

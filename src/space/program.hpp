@@ -120,6 +120,9 @@ class Program {
   OperationId truth(OperationId a);
   OperationId to_real(OperationId a);
 
+  /// The parameters an operation depends on, ascending.
+  std::vector<std::uint32_t> variables_of(OperationId id);
+
   bool is_constant(OperationId id) const { return at(id).code == Code::constant; }
   bool is_true(OperationId id) const { return is_constant(id) && at(id).word != 0; }
   bool is_false(OperationId id) const { return is_constant(id) && at(id).word == 0; }
@@ -140,6 +143,9 @@ class Program {
   std::vector<std::string> texts_;
   std::unordered_multimap<std::uint64_t, OperationId> known_;
   std::unordered_map<std::uint32_t, OperationId> variables_;
+  // of variables_of(): what its last visits have seen
+  std::vector<std::uint32_t> visited_;
+  std::uint32_t visit_ = 0;
 };
 
 /// What names mean to the compiler.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 #include "ergotune/base/clock.hpp"
 #include "space/search_space_state.hpp"
@@ -84,6 +85,67 @@ SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Re
   return SearchSpace(std::move(state));
 }
 
+namespace {
+
+using Rows = std::vector<std::vector<std::uint32_t>>;
+
+/// The configurations as positions of their values, sorted, each once.
+Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter>& parameters) {
+  std::vector<std::map<Value, std::uint32_t>> position_of(parameters.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    for (std::uint32_t v = 0; v < parameters[p].values.size(); ++v)
+      position_of[p].emplace(parameters[p].values[v], v);
+  Rows rows;
+  rows.reserve(list.size());
+  for (const auto& configuration : list) {
+    if (configuration.size() != parameters.size())
+      throw UserError(fmt::format("a configuration has {} values where there are {} parameters",
+                                  configuration.size(), parameters.size()));
+    auto& row = rows.emplace_back(parameters.size());
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const auto found = position_of[p].find(configuration[p]);
+      if (found == position_of[p].end())
+        throw UserError(fmt::format("{} is not a value of parameter \"{}\"", configuration[p].to_literal(),
+                                    parameters[p].name));
+      row[p] = found->second;
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+/// A trie of sorted rows; assembling chains then shares what is alike.
+Layers trie_of(const Rows& rows, std::size_t dimensions) {
+  Layers layers(dimensions);
+  std::vector<std::size_t> begin{0};  // first row of each state
+  for (std::size_t l = 0; l < dimensions; ++l) {
+    Layer& layer = layers[l];
+    std::vector<std::size_t> next;
+    for (std::size_t s = 0; s < begin.size(); ++s) {
+      layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
+      const std::size_t end = s + 1 < begin.size() ? begin[s + 1] : rows.size();
+      for (std::size_t r = begin[s]; r < end; ++r) {
+        if (r > begin[s] && rows[r][l] == rows[r - 1][l]) continue;
+        layer.position.push_back(rows[r][l]);
+        layer.slot.push_back(static_cast<std::uint32_t>(layer.slot.size()) - layer.first_choice.back());
+        layer.next.push_back(l + 1 == dimensions ? 0 : static_cast<std::uint32_t>(next.size()));
+        next.push_back(r);
+      }
+      layer.slots.push_back(static_cast<std::uint32_t>(layer.position.size()) - layer.first_choice.back());
+    }
+    layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
+    begin = std::move(next);
+    if (begin.empty()) {
+      layers.resize(l + 1);
+      break;
+    }
+  }
+  return layers;
+}
+
+}  // namespace
+
 SearchSpace SearchSpace::from_configurations(std::vector<Parameter> parameters,
                                              const std::vector<Configuration>& list) {
   const double start = host_seconds();
@@ -91,69 +153,22 @@ SearchSpace SearchSpace::from_configurations(std::vector<Parameter> parameters,
   state->given_parameters = parameters;
   state->built.parameters = std::move(parameters);
   auto& built = state->built;
-  const std::size_t dimensions = built.parameters.size();
-  std::vector<std::vector<std::uint32_t>> rows;
-  rows.reserve(list.size());
-  for (std::size_t p = 0; p < dimensions; ++p) {
-    Parameter& parameter = built.parameters[p];
+  for (Parameter& parameter : built.parameters) {
     built.cartesian_size *= static_cast<double>(parameter.values.size());
     parameter.range.reset();
     parameter.generator = nullptr;
   }
-  state->position_of.resize(dimensions);
-  for (std::size_t p = 0; p < dimensions; ++p)
-    for (std::uint32_t v = 0; v < built.parameters[p].values.size(); ++v)
-      state->position_of[p].emplace(built.parameters[p].values[v], v);
-  for (const auto& configuration : list) {
-    if (configuration.size() != dimensions)
-      throw UserError(fmt::format("a configuration has {} values where there are {} parameters",
-                                  configuration.size(), dimensions));
-    auto& row = rows.emplace_back(dimensions);
-    for (std::size_t p = 0; p < dimensions; ++p) {
-      const auto found = state->position_of[p].find(configuration[p]);
-      if (found == state->position_of[p].end())
-        throw UserError(fmt::format("{} is not a value of parameter \"{}\"", configuration[p].to_literal(),
-                                    built.parameters[p].name));
-      row[p] = found->second;
-    }
-  }
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  // a trie of the sorted rows; prepend() then shares what is alike
+  const std::size_t dimensions = built.parameters.size();
+  const Rows rows = rows_of(list, built.parameters);
   if (dimensions > 0) {
-    Layers layers(dimensions);
-    std::vector<std::size_t> begin{0};  // first row of each state
-    for (std::size_t l = 0; l < dimensions; ++l) {
-      Layer& layer = layers[l];
-      std::vector<std::size_t> next;
-      for (std::size_t s = 0; s < begin.size(); ++s) {
-        layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
-        const std::size_t end = s + 1 < begin.size() ? begin[s + 1] : rows.size();
-        for (std::size_t r = begin[s]; r < end; ++r) {
-          if (r > begin[s] && rows[r][l] == rows[r - 1][l]) continue;
-          layer.position.push_back(rows[r][l]);
-          layer.slot.push_back(static_cast<std::uint32_t>(layer.slot.size()) - layer.first_choice.back());
-          layer.next.push_back(l + 1 == dimensions ? 0 : static_cast<std::uint32_t>(next.size()));
-          next.push_back(r);
-        }
-        layer.slots.push_back(static_cast<std::uint32_t>(layer.position.size()) - layer.first_choice.back());
-      }
-      layer.first_choice.push_back(static_cast<std::uint32_t>(layer.position.size()));
-      begin = std::move(next);
-      if (begin.empty()) {
-        layers.resize(l + 1);
-        break;
-      }
-    }
     std::vector<std::uint32_t> members(dimensions);
-    for (std::uint32_t p = 0; p < dimensions; ++p) members[p] = p;
+    std::iota(members.begin(), members.end(), 0u);
     std::vector<ComponentLayers> components;
-    components.emplace_back(std::move(members), std::move(layers));
+    components.emplace_back(std::move(members), trie_of(rows, dimensions));
     assemble_chains(built, std::move(components));
   } else {
     built.size = list.empty() ? 0 : 1;
   }
-  state->position_of.clear();
   state->finish();
   state->seconds = host_seconds() - start;
   return SearchSpace(std::move(state));

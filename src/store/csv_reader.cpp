@@ -125,8 +125,10 @@ class CsvReader {
           "parameters before a column \"status\" or \"time\"",
           1);
     recording_.name = file.filename().string().substr(0, file.filename().string().find('.'));
-    for (std::size_t i = 0; i < parameters_; ++i) recording_.parameters.push_back(recorded_parameter(header_[i]));
-    for (std::size_t i = parameters_; i < header_.size(); ++i) columns_.push_back(describe(header_[i], header_));
+    for (std::size_t i = 0; i < parameters_; ++i)
+      recording_.parameters.push_back(recorded_parameter(header_[i]));
+    for (std::size_t i = parameters_; i < header_.size(); ++i)
+      columns_.push_back(describe(header_[i], header_));
   }
 
   Recording read() {
@@ -137,7 +139,8 @@ class CsvReader {
       if (cells.size() != header_.size()) {
         if (at_ < text_.size() || text_.back() == '\n')
           fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
-        recording_.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
+        recording_.warnings.push_back(
+            fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
         break;
       }
       add(cells, begins);
@@ -169,12 +172,14 @@ class CsvReader {
       }
     }
     for (const auto& [name, value] : found) {
-      if (!std::isnan(value.value)) rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
+      if (!std::isnan(value.value))
+        rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
     }
     rows_.finish_row(values_.positions(configuration), status, costs);
   }
 
-  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found, RowCosts& costs) {
+  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found,
+                   RowCosts& costs) {
     switch (column.kind) {
       case CsvColumn::Kind::value:
         found[column.name].value = x;

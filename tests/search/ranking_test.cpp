@@ -35,7 +35,8 @@ std::vector<std::size_t> positions(const std::vector<Ranked>& list) {
 using Positions = std::vector<std::size_t>;
 
 TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
-  std::vector<Measurement> list{measured(3, 1), measured(1, 9), measured(2, 5), measured(1, 2), measured(1, 0)};
+  std::vector<Measurement> list{measured(3, 1), measured(1, 9), measured(2, 5), measured(1, 2),
+                                measured(1, 0)};
   list[2].status = Status::timeout;
   const auto found = ranked("time", list);
   EXPECT_EQ(positions(found), (Positions{1, 3, 4, 0}));
@@ -54,7 +55,8 @@ TEST(Ranking, ValuesReadAsTheUserWroteThem) {
 
 TEST(Ranking, AConstraintHoldsAgainstTheBestOfAllWhereverThatStands) {
   // at 40 J the first breaks its bound, which only the last one shows
-  const std::vector<Measurement> list{measured(2, 10), measured(1.05, 40), measured(1.08, 30), measured(1, 50)};
+  const std::vector<Measurement> list{measured(2, 10), measured(1.05, 40), measured(1.08, 30),
+                                      measured(1, 50)};
   const auto found = ranked("energy subject to time <= 1.1 * best(time)", list);
   EXPECT_EQ(positions(found), (Positions{2, 1, 3, 0}));
   EXPECT_EQ(found[0].value, 30.0);
@@ -68,8 +70,8 @@ TEST(Ranking, TheBestOfTheConfirmedLeads) {
 }
 
 TEST(Ranking, OfSeveralObjectivesTheFrontOnly) {
-  const std::vector<Measurement> list{measured(3, 1), measured(2, 2), measured(2, 3), measured(1, 5),
-                                      measured(2, 2), measured(4, 4)};
+  const std::vector<Measurement> list{measured(3, 1), measured(2, 2), measured(2, 3),
+                                      measured(1, 5), measured(2, 2), measured(4, 4)};
   EXPECT_EQ(positions(ranked("pareto(time, energy)", list)), (Positions{3, 1, 0}));
   EXPECT_EQ(positions(ranked("pareto(time, energy)", list, {0})), (Positions{3, 1, 0}));
   EXPECT_EQ(positions(ranked("pareto(energy, max time)", list)), (Positions{0, 5}));
@@ -78,11 +80,13 @@ TEST(Ranking, OfSeveralObjectivesTheFrontOnly) {
 TEST(Ranking, IsTheOrderOfBetter) {
   Random random(3);
   for (const char* text : {"time", "max time", "time * energy", "energy subject to time <= 1.5 * best(time)",
-                           "lexicographic(time within 20 %, energy)", "lexicographic(time within 30 %, energy within 30 %, max time)"}) {
+                           "lexicographic(time within 20 %, energy)",
+                           "lexicographic(time within 30 %, energy within 30 %, max time)"}) {
     Objective objective = Objective::parse({.text = text}, {});
     std::vector<Measurement> list;
     for (int i = 0; i < 60; ++i)
-      list.push_back(measured(1 + static_cast<double>(random.below(20)) / 10, 1 + static_cast<double>(random.below(5))));
+      list.push_back(
+          measured(1 + static_cast<double>(random.below(20)) / 10, 1 + static_cast<double>(random.below(5))));
     std::vector<const Measurement*> pointers;
     for (const Measurement& m : list) pointers.push_back(&m);
     const auto found = rank(objective, pointers);
@@ -107,8 +111,9 @@ TEST(Ranking, BandsFollowEveryImprovementOfTheirLevel) {
   EXPECT_TRUE(objective.better(measured(2.1, 4), measured(2.0, 5)));
   objective.outcome(measured(1.0, 7));
   EXPECT_EQ(objective.revision(), 1u);
-  EXPECT_TRUE(objective.better(measured(2.0, 5), measured(2.1, 4)));  // now both are outside, and time decides
-  objective.outcome(measured(1.0, 7));                               // nothing new
+  EXPECT_TRUE(
+      objective.better(measured(2.0, 5), measured(2.1, 4)));  // now both are outside, and time decides
+  objective.outcome(measured(1.0, 7));                        // nothing new
   EXPECT_EQ(objective.revision(), 1u);
 }
 

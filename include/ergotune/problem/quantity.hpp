@@ -1,5 +1,5 @@
-// The quantities that ergotune knows by name, declared once: what each says, its unit, and when a number of it may be
-// believed. Observers and other tools' recordings bring quantities of any other name.
+// The quantities that ergotune knows by name, declared once: what each says, its unit, and when a number of
+// it may be believed. Observers and other tools' recordings bring quantities of any other name.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,8 @@ struct QuantityInfo {
   Producer producer = Producer::device;
   /// Which way is better, where one is.
   std::optional<Direction> better;
-  /// Must be above zero to be believed (and finite, as every quantity): a sensor that says otherwise has failed.
+  /// Must be above zero to be believed (and finite, as every quantity): a sensor that says otherwise has
+  /// failed.
   bool positive = false;
 
   /// Nobody can say it without a sensor or the board's monitor.
@@ -42,8 +43,8 @@ std::span<const QuantityInfo> quantities();
 /// nullptr for a name that is none of ours.
 const QuantityInfo* quantity_info(std::string_view name);
 
-/// The unit of a metric (its own) or quantity; those of others are known by their ending ("ps_energy": J). Empty where
-/// there is none or nobody knows.
+/// The unit of a metric (its own) or quantity; those of others are known by their ending ("ps_energy": J).
+/// Empty where there is none or nobody knows.
 std::string unit_of(std::string_view name, std::span<const Metric> metrics = {});
 /// QuantityInfo::positive; of others by their ending: times, energies and powers are positive.
 bool must_be_positive(std::string_view name);

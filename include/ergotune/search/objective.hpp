@@ -60,8 +60,9 @@ class Objective {
   std::uint64_t revision() const;
   /// True when `a` is better than `b` under what is known now.
   bool better(const Measurement& a, const Measurement& b) const;
-  /// Positions of the usable ones, best first (by better(), equals in their order); of a Pareto objective the front
-  /// only, in the order of its first objective. The same as asking better() again and again, in a fraction of its time.
+  /// Positions of the usable ones, best first (by better(), equals in their order); of a Pareto objective the
+  /// front only, in the order of its first objective. The same as asking better() again and again, in a
+  /// fraction of its time.
   std::vector<std::size_t> order(std::span<const Measurement* const> measurements) const;
   /// The primary value as the user reads it (not turned); nullopt for a failure.
   std::optional<double> value(const Measurement& measurement) const;
