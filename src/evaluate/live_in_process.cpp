@@ -60,7 +60,7 @@ struct InProcessEvaluator::State {
       setting = controls->setting_of(request.configuration);
       if (auto refusal = controls->apply(setting)) return *refusal;
     }
-    if (journal) journal->about_to_run(request);
+    if (journal) journal->about_to_run(request, 0);
     RunOptions run;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;

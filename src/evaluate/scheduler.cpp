@@ -260,7 +260,8 @@ void Scheduler::start_next(Slot& slot) {
       continue;
     }
     remove(job);
-    if (journal_ && !job->reference_only) journal_->about_to_run(job->request);
+    if (journal_ && !job->reference_only)
+      journal_->about_to_run(job->request, static_cast<std::size_t>(&slot - slots_.data()));
     slot.run(std::move(job));
     return;
   }

@@ -74,11 +74,9 @@ SessionInfo session_row(const Statement& row) {
 
 std::string SessionIdentity::hash() const {
   // Lengths keep "ab" + "c" and "a" + "bc" apart.
-  std::string text;
-  for (const std::string& part :
-       {problem, problem_document, device, device_identity, conditions, to_string(provenance)}) {
+  std::string text = "identity 2:";
+  for (const std::string& part : {problem_document, device, device_identity, conditions, to_string(provenance)})
     text += fmt::format("{}:", part.size()) + part;
-  }
   return content_hash(text);
 }
 

@@ -96,12 +96,19 @@ const Entry* Ledger::find(ConfigurationIndex index) const {
 }
 
 // Called by the evaluator's thread. A repetition is of a configuration that is known to run.
-void Ledger::about_to_run(const EvaluationRequest& request) {
+void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
   if (!options_.store || request.repeat) return;
   const std::lock_guard lock(mutex_);
   const auto pending = pending_.find(request.id);
   if (pending == pending_.end()) return;
   try {
+    // What ran on this slot before has ended, though its row may not be written yet: should all of this die now, it is
+    // no culprit.
+    const auto before = pending_.find(std::exchange(on_slot_[slot], request.id));
+    if (before != pending_.end() && before->second.noted) {
+      options_.store->withdraw(options_.session, before->second.configuration);
+      before->second.noted = false;
+    }
     options_.store->begin(options_.session, pending->second.configuration);
     pending->second.noted = true;
   } catch (...) {

@@ -9,33 +9,12 @@
 #include <thread>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
+#include "tune/former_identity.hpp"
 
 namespace ergotune {
 namespace {
-
-/// The problem without what cannot change a configuration's result, and without where its files lie.
-std::string identity_document(Problem problem) {
-  problem.defaults = {};
-  problem.objective = {};
-  problem.metrics.clear();
-  problem.plans.clear();
-  problem.description.clear();
-  problem.file.clear();
-  const auto forget_place = [](Kernel& kernel) {
-    for (KernelSource& source : kernel.sources) {
-      source.file = source.file.filename();
-      source.include_folders.clear();
-    }
-  };
-  forget_place(problem.kernel());
-  if (problem.verification.reference) {
-    auto reference = std::make_shared<Kernel>(*problem.verification.reference);
-    forget_place(*reference);
-    problem.verification.reference = reference;
-  }
-  return serialise(problem);
-}
 
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
@@ -68,11 +47,12 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
   prepared.store = std::make_unique<Store>(Store::open(options.store));
   SessionIdentity identity;
   identity.problem = prepared.original.name;
-  identity.problem_document = identity_document(prepared.original);
+  identity.problem_document = identity_of(prepared.original);
   identity.device = fmt::format("{} ({})", prepared.device.name, prepared.device.id);
   identity.device_identity = prepared.identity;
   identity.provenance = prepared.evaluator->provenance();
   identity.conditions = prepared.conditions;
+  if (options.resume) identity.former_hash = former_identity_hash(prepared, identity);
   if (!options.resume) identity.conditions += fmt::format(", begun afresh {:.6f}", wall_seconds());
   std::vector<std::string> names;
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);

@@ -27,7 +27,7 @@ bool needs_sensor(const Objective& objective) {
   });
 }
 
-std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem) {
+std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem, bool included) {
   const MeasureOptions& m = live.measure;
   std::string text =
       fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", m.precision,
@@ -39,8 +39,9 @@ std::string conditions_of(const TargetOptions& options, const LiveOptions& live,
     if (live.energy_seconds > 0) text += fmt::format(" for {:g} s", live.energy_seconds);
   }
   if (!m.verify) text += ", not verified";
-  if (const std::string included = hash_of_included_files(problem); !included.empty())
-    text += ", includes " + included;
+  // Included files were among the conditions before they were part of the problem's identity.
+  if (const std::string hash = included ? hash_of_included_files(problem) : std::string(); !hash.empty())
+    text += ", includes " + hash;
   if (!options.controls.empty()) text += fmt::format(", controls {}", fmt::join(options.controls, " "));
   return text;
 }
@@ -106,7 +107,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   target.evaluator = make_replay(recording, *target.space);
   target.truth = recorded_truth(recording, *target.space);
   target.identity = target.device.id;
-  target.conditions = target.evaluator->description();
+  target.conditions = target.former_conditions = target.evaluator->description();
   for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
 }
 
@@ -127,7 +128,8 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
       std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
   target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
   target.identity = target.device.id;
-  target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
+  target.conditions = target.former_conditions =
+      fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
 }
 
@@ -195,7 +197,8 @@ void open_live(Target& target, const TargetOptions& options) {
   target.identity =
       fmt::format("{} | {} | {}", target.device.uuid.empty() ? target.device.name : target.device.uuid,
                   target.device.driver_version, target.live->compiler_identity());
-  target.conditions = conditions_of(options, live, target.original);
+  target.conditions = conditions_of(options, live, target.original, false);
+  target.former_conditions = conditions_of(options, live, target.original, true);
   if (control) {
     ControlSessionOptions control_options;
     control_options.take_over = options.take_over;

@@ -158,7 +158,7 @@ TEST_F(LiveTest, AReferenceThatCrashesIsTheUsersMistake) {
 
 struct CountingJournal : RunJournal {
   std::multiset<std::uint64_t> noted;
-  void about_to_run(const EvaluationRequest& r) override { noted.insert(r.id); }
+  void about_to_run(const EvaluationRequest& r, std::size_t) override { noted.insert(r.id); }
 };
 
 TEST_F(LiveTest, WhatRunsWasWrittenDownOnceBefore) {

@@ -119,7 +119,7 @@ inline StartLink Script::starter() {
 struct ListJournal : RunJournal {
   std::vector<std::uint64_t> noted;
   std::function<void(const EvaluationRequest&)> also;
-  void about_to_run(const EvaluationRequest& request) override {
+  void about_to_run(const EvaluationRequest& request, std::size_t) override {
     noted.push_back(request.id);
     if (also) also(request);
   }

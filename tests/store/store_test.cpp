@@ -319,10 +319,14 @@ TEST(Store, ReadOnlyFoldersCanBeRead) {
   }
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
   const uid_t user = ::geteuid(), nobody = 65534;
-  if (user == 0) ASSERT_EQ(::seteuid(nobody), 0);  // root may write everywhere
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(nobody), 0);  // root may write everywhere
+  }
   EXPECT_FALSE(std::ofstream(folder.path() / "more")) << "the folder can be written, so nothing is tested";
   EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(1).size(), 1u);
-  if (user == 0) ASSERT_EQ(::seteuid(user), 0);
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(user), 0);
+  }
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
 }
 

@@ -36,7 +36,7 @@ class FakeEvaluator : public Evaluator {
     // The newest first: results may come in any order.
     EvaluationRequest request = std::move(queue_.back());
     queue_.pop_back();
-    if (journal_) journal_->about_to_run(request);
+    if (journal_) journal_->about_to_run(request, 0);
     if (before_result) before_result(results);
     ++results;
     return EvaluationResult{.id = request.id,

@@ -10,7 +10,8 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "tune/fake_evaluator.hpp"
-#include "tune/session_confirm.hpp"
+#include "measure/combine.hpp"
+#include "tune/confirmation.hpp"
 
 namespace ergotune {
 namespace {

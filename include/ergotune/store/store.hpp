@@ -18,8 +18,8 @@ namespace ergotune {
 /// What determines a session's results. Two sessions with the same identity hash share rows: a changed kernel never
 /// reuses old results, an unchanged one resumes.
 struct SessionIdentity {
-  std::string problem;            ///< name, for people
-  std::string problem_document;   ///< serialise(problem) without what cannot change results (defaults, objective)
+  std::string problem;            ///< name, for people: not part of it
+  std::string problem_document;   ///< identity_of(problem)
   std::string device;             ///< name and id
   std::string device_identity;    ///< uuid or name, driver version, compiler identity
   std::string conditions;         ///< what is measured and how: sensors, precision, cold cache, "replay of ..."

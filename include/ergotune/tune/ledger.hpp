@@ -120,7 +120,7 @@ class Ledger : private RunJournal {
     bool noted = false;  ///< the store says that it runs
   };
 
-  void about_to_run(const EvaluationRequest& request) override;
+  void about_to_run(const EvaluationRequest& request, std::size_t slot) override;
   void load();
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
@@ -146,6 +146,7 @@ class Ledger : private RunJournal {
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;
+  std::map<std::size_t, std::uint64_t> on_slot_;  ///< what was noted last, by slot
   std::exception_ptr fault_;
 };
 
