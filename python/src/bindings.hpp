@@ -21,6 +21,7 @@ Value to_value(py::handle object);
 py::object from_value(const Value& value);
 std::map<std::string, Value> to_values(const py::dict& dict);
 Constants to_constants(const py::dict& dict);
+std::vector<std::string> names_of(const std::vector<Parameter>& parameters);
 /// {"name": value}
 py::dict named(const std::vector<Parameter>& parameters, const Configuration& configuration);
 /// From a dict with every parameter, or a sequence in their order.

@@ -78,33 +78,35 @@ std::string class_name(RestrictionClass c) {
          : c == RestrictionClass::device_limit ? "device_limit" : "performance";
 }
 
-}  // namespace
+/// A restriction from an expression, or from a callable of the parameters so far.
+Restriction restriction_from(const Problem& problem, const py::object& condition, const std::string& name,
+                             const std::string& kind) {
+  Restriction restriction;
+  restriction.name = name;
+  if (kind == "device_limit") restriction.restriction_class = RestrictionClass::device_limit;
+  else if (kind == "performance") restriction.restriction_class = RestrictionClass::performance;
+  else if (kind != "correctness")
+    throw UserError("unknown restriction class \"" + kind + "\"" +
+                    suggestion(kind, {"correctness", "device_limit", "performance"}));
+  if (py::isinstance<py::str>(condition)) {
+    restriction.expression = Expression::parse(condition.cast<std::string>());
+    return restriction;
+  }
+  const std::vector<std::string> names = names_of(problem.parameters);
+  restriction.function_names = names;
+  if (restriction.name.empty()) restriction.name = py::str(condition.attr("__name__"));
+  restriction.function = [call = scoped_callable(condition.cast<py::function>(), names)](const Scope& scope) {
+    py::gil_scoped_acquire gil;
+    return py::bool_(call(scope)).cast<bool>();
+  };
+  return restriction;
+}
 
-void bind_problem(py::module_& module) {
-  py::class_<Problem>(module, "Problem", "What is tuned: source, arguments, launch geometry, parameters, restrictions.")
-      .def(py::init([](const std::string& name) {
-             Problem problem;
-             problem.name = name;
-             return problem;
-           }),
-           py::arg("name"))
-      .def_readwrite("name", &Problem::name)
-      .def_readwrite("description", &Problem::description)
-      .def_property_readonly("parameter_names",
-                             [](const Problem& p) {
-                               std::vector<std::string> names;
-                               for (const auto& parameter : p.parameters) names.push_back(parameter.name);
-                               return names;
-                             })
-      .def_property_readonly("restrictions",
-                             [](const Problem& p) {
-                               py::list list;
-                               for (const auto& r : p.restrictions)
-                                 list.append(py::make_tuple(r.label(), class_name(r.restriction_class)));
-                               return list;
-                             })
-      .def_property("objective", [](const Problem& p) { return p.objective.text; },
-                    [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
+using ProblemClass = py::class_<Problem>;
+
+/// What runs: source, options, launch geometry.
+void bind_kernel(ProblemClass& problem) {
+  problem
       .def("set_source",
            [](Problem& p, const std::string& language, const std::string& text, const std::string& function,
               const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
@@ -117,6 +119,22 @@ void bind_problem(py::module_& module) {
            },
            py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
            py::arg("include_folders") = std::vector<std::filesystem::path>{})
+      .def("set_launch",
+           [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
+             p.kernel().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
+           },
+           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
+           py::arg("shared_memory_bytes") = 0)
+      .def("add_options",
+           [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
+             for (const auto& option : options) p.kernel().options[language].push_back(Template::parse(option));
+           },
+           py::arg("options"), py::arg("language") = "");
+}
+
+/// What it is called with.
+void bind_arguments(ProblemClass& problem) {
+  problem
       .def("add_buffer",
            [](Problem& p, const std::string& name, const py::array& array, const std::string& access) {
              p.kernel().arguments.push_back(buffer_argument(name, array, access));
@@ -143,18 +161,12 @@ void bind_problem(py::module_& module) {
              argument.count = expression(count);
              p.kernel().arguments.push_back(std::move(argument));
            },
-           py::arg("name"), py::arg("count"), py::arg("type") = "float32")
-      .def("set_launch",
-           [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
-             p.kernel().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
-           },
-           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
-           py::arg("shared_memory_bytes") = 0)
-      .def("add_options",
-           [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
-             for (const auto& option : options) p.kernel().options[language].push_back(Template::parse(option));
-           },
-           py::arg("options"), py::arg("language") = "")
+           py::arg("name"), py::arg("count"), py::arg("type") = "float32");
+}
+
+/// What is tuned, and what a configuration must meet.
+void bind_parameters(ProblemClass& problem) {
+  problem
       .def("add_parameter",
            [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
              Parameter parameter;
@@ -174,8 +186,7 @@ void bind_problem(py::module_& module) {
            py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
       .def("add_generator",
            [](Problem& p, const std::string& name, const py::function& function) {
-             std::vector<std::string> earlier;
-             for (const auto& parameter : p.parameters) earlier.push_back(parameter.name);
+             const std::vector<std::string> earlier = names_of(p.parameters);
              Parameter parameter;
              parameter.name = name;
              parameter.generator = [call = scoped_callable(function, earlier)](const Scope& scope) {
@@ -188,29 +199,15 @@ void bind_problem(py::module_& module) {
            },
            py::arg("name"), py::arg("function"))
       .def("restrict",
-           [](Problem& p, py::object condition, const std::string& name, const std::string& kind) {
-             Restriction restriction;
-             restriction.name = name;
-             if (kind == "device_limit") restriction.restriction_class = RestrictionClass::device_limit;
-             else if (kind == "performance") restriction.restriction_class = RestrictionClass::performance;
-             else if (kind != "correctness")
-               throw UserError("unknown restriction class \"" + kind + "\"" +
-                               suggestion(kind, {"correctness", "device_limit", "performance"}));
-             if (py::isinstance<py::str>(condition)) {
-               restriction.expression = Expression::parse(condition.cast<std::string>());
-             } else {
-               std::vector<std::string> names;
-               for (const auto& parameter : p.parameters) names.push_back(parameter.name);
-               restriction.function_names = names;
-               if (restriction.name.empty()) restriction.name = py::str(condition.attr("__name__"));
-               restriction.function = [call = scoped_callable(condition.cast<py::function>(), names)](const Scope& scope) {
-                 py::gil_scoped_acquire gil;
-                 return py::bool_(call(scope)).cast<bool>();
-               };
-             }
-             p.restrictions.push_back(std::move(restriction));
+           [](Problem& p, const py::object& condition, const std::string& name, const std::string& kind) {
+             p.restrictions.push_back(restriction_from(p, condition, name, kind));
            },
-           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness")
+           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness");
+}
+
+/// What is wanted, and how outputs are checked.
+void bind_goal(ProblemClass& problem) {
+  problem
       .def("add_metric",
            [](Problem& p, const std::string& name, const std::string& text, const std::string& unit) {
              p.metrics.push_back({name, Expression::parse(text), unit});
@@ -229,9 +226,38 @@ void bind_problem(py::module_& module) {
              p.verification.files = files;
            },
            py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
-           py::arg("files") = std::map<std::string, std::filesystem::path>{})
+           py::arg("files") = std::map<std::string, std::filesystem::path>{});
+}
+
+}  // namespace
+
+void bind_problem(py::module_& module) {
+  ProblemClass problem(module, "Problem", "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
+  problem
+      .def(py::init([](const std::string& name) {
+             Problem problem;
+             problem.name = name;
+             return problem;
+           }),
+           py::arg("name"))
+      .def_readwrite("name", &Problem::name)
+      .def_readwrite("description", &Problem::description)
+      .def_property_readonly("parameter_names", [](const Problem& p) { return names_of(p.parameters); })
+      .def_property_readonly("restrictions",
+                             [](const Problem& p) {
+                               py::list list;
+                               for (const auto& r : p.restrictions)
+                                 list.append(py::make_tuple(r.label(), class_name(r.restriction_class)));
+                               return list;
+                             })
+      .def_property("objective", [](const Problem& p) { return p.objective.text; },
+                    [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
       .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
       .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
+  bind_kernel(problem);
+  bind_arguments(problem);
+  bind_parameters(problem);
+  bind_goal(problem);
   module.def("load_problem", &load_problem, py::arg("file"),
              "Reads a problem file: TOML, T1 JSON or plain JSON. Raises UserError with the place of a mistake.");
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");

@@ -22,23 +22,36 @@ std::uint64_t checked(const SearchSpace& space, std::int64_t index) {
   return static_cast<std::uint64_t>(index);
 }
 
-}  // namespace
+std::shared_ptr<SearchSpace> build(const Problem& problem, const py::dict& constants, std::uint64_t materialise_limit) {
+  auto all = problem.constants;
+  for (const auto& [name, value] : to_constants(constants)) all[name] = value;
+  SpaceOptions options;
+  options.materialise_limit = materialise_limit;
+  // a callable restriction takes the GIL itself; several building threads would only wait for it
+  for (const auto& r : problem.restrictions)
+    if (r.function) options.threads = 1;
+  py::gil_scoped_release released;
+  return std::make_shared<SearchSpace>(problem.build_space(all, options));
+}
 
-void bind_space(py::module_& module) {
-  py::class_<SearchSpace, std::shared_ptr<SearchSpace>>(
-      module, "SearchSpace", "All configurations that meet the restrictions, numbered in lexicographic order.")
-      .def(py::init([](const Problem& problem, const py::dict& constants, std::uint64_t materialise_limit) {
-             auto all = problem.constants;
-             for (const auto& [name, value] : to_constants(constants)) all[name] = value;
-             SpaceOptions options;
-             options.materialise_limit = materialise_limit;
-             // a callable restriction takes the GIL itself; several building threads would only wait for it
-             for (const auto& r : problem.restrictions)
-               if (r.function) options.threads = 1;
-             py::gil_scoped_release released;
-             return std::make_shared<SearchSpace>(problem.build_space(all, options));
-           }),
-           py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
+py::list effects_of(const SearchSpace& space) {
+  py::list effects;
+  for (const auto& e : space.explain()) {
+    py::dict row;
+    row["label"] = e.label;
+    row["removed_alone"] = e.removed_alone;
+    row["removed_only_by_it"] = e.removed_only_by_it;
+    row["redundant"] = e.redundant;
+    effects.append(row);
+  }
+  return effects;
+}
+
+using SpaceClass = py::class_<SearchSpace, std::shared_ptr<SearchSpace>>;
+
+/// A sequence of configurations.
+void bind_sequence(SpaceClass& space) {
+  space
       .def("__len__", &SearchSpace::size)
       .def("__getitem__",
            [](const SearchSpace& s, std::int64_t index) {
@@ -52,26 +65,12 @@ void bind_space(py::module_& module) {
            [](const SearchSpace& s, py::handle configuration) {
              return s.index_of(to_configuration(s.parameters(), configuration));
            },
-           py::arg("configuration"), "The configuration's index, or None when it is not in the space.")
-      .def_property_readonly("parameter_names",
-                             [](const SearchSpace& s) {
-                               std::vector<std::string> names;
-                               for (const auto& p : s.parameters()) names.push_back(p.name);
-                               return names;
-                             })
-      .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
-      .def_property_readonly("materialised", &SearchSpace::materialised)
-      .def_property_readonly("memory_bytes", &SearchSpace::memory_bytes)
-      .def_property_readonly("build_seconds", &SearchSpace::build_seconds)
-      .def("values",
-           [](const SearchSpace& s, const std::string& name) {
-             const auto index = s.parameter_index(name);
-             if (!index) throw UserError("no parameter \"" + name + "\"");
-             py::list values;
-             for (const auto& v : s.parameters()[*index].values) values.append(from_value(v));
-             return values;
-           },
-           py::arg("name"), "Every value a parameter takes.")
+           py::arg("configuration"), "The configuration's index, or None when it is not in the space.");
+}
+
+/// What strategies ask of it.
+void bind_moves(SpaceClass& space) {
+  space
       .def("sample",
            [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
              Random random(seed);
@@ -90,20 +89,34 @@ void bind_space(py::module_& module) {
              s.neighbours(checked(s, index), neighbourhood_from(kind), out);
              return out;
            },
-           py::arg("index"), py::arg("kind") = "hamming")
+           py::arg("index"), py::arg("kind") = "hamming");
+}
+
+}  // namespace
+
+void bind_space(py::module_& module) {
+  SpaceClass space(module, "SearchSpace",
+                   "All configurations that meet the restrictions, numbered in lexicographic order.");
+  space
+      .def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
+      .def_property_readonly("parameter_names", [](const SearchSpace& s) { return names_of(s.parameters()); })
+      .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
+      .def_property_readonly("materialised", &SearchSpace::materialised)
+      .def_property_readonly("memory_bytes", &SearchSpace::memory_bytes)
+      .def_property_readonly("build_seconds", &SearchSpace::build_seconds)
+      .def("values",
+           [](const SearchSpace& s, const std::string& name) {
+             const auto index = s.parameter_index(name);
+             if (!index) throw UserError("no parameter \"" + name + "\"");
+             py::list values;
+             for (const auto& v : s.parameters()[*index].values) values.append(from_value(v));
+             return values;
+           },
+           py::arg("name"), "Every value a parameter takes.")
       .def("why_empty", &SearchSpace::why_empty)
-      .def("explain", [](const SearchSpace& s) {
-        py::list effects;
-        for (const auto& e : s.explain()) {
-          py::dict row;
-          row["label"] = e.label;
-          row["removed_alone"] = e.removed_alone;
-          row["removed_only_by_it"] = e.removed_only_by_it;
-          row["redundant"] = e.redundant;
-          effects.append(row);
-        }
-        return effects;
-      });
+      .def("explain", &effects_of);
+  bind_sequence(space);
+  bind_moves(space);
 }
 
 }  // namespace ergotune::python

@@ -20,12 +20,7 @@ void bind_store(py::module_& module) {
       .def_readonly("objective", &Recording::objective)
       .def_readonly("warnings", &Recording::warnings)
       .def("__len__", &Recording::size)
-      .def_property_readonly("parameter_names",
-                             [](const Recording& r) {
-                               std::vector<std::string> names;
-                               for (const auto& p : r.parameters) names.push_back(p.name);
-                               return names;
-                             })
+      .def_property_readonly("parameter_names", [](const Recording& r) { return names_of(r.parameters); })
       .def("configuration", [](const Recording& r, std::size_t row) {
         if (row >= r.size()) throw py::index_error();
         return named(r.parameters, r.configuration(row));

@@ -32,6 +32,12 @@ Constants to_constants(const py::dict& dict) {
   return constants;
 }
 
+std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) names.push_back(parameter.name);
+  return names;
+}
+
 py::dict named(const std::vector<Parameter>& parameters, const Configuration& configuration) {
   py::dict dict;
   for (std::size_t i = 0; i < parameters.size(); ++i)

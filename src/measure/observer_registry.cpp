@@ -8,6 +8,7 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/energy.hpp"
+#include "ergotune/problem/quantity.hpp"
 #include "measure/observers.hpp"
 
 namespace ergotune {
@@ -36,6 +37,14 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
   return std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), energy);
 }
 
+/// All that needs a sensor, and the time of the same launches.
+std::vector<std::string> quantities_of_energy() {
+  std::vector<std::string> names{"time"};
+  for (const QuantityInfo& info : quantities())
+    if (info.needs_sensor()) names.emplace_back(info.name);
+  return names;
+}
+
 std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverContext&) {
   const std::int64_t passes = options.at("passes").front().as_integer();
   if (passes < 1 || passes > 1'000'000)
@@ -53,8 +62,7 @@ const std::vector<Entry>& entries() {
       {{"energy",
         "Energy and power per round, by the device's own sensors or those named",
         ObserverPhase::stream,
-        {"energy", "power", "time", "idle_subtracted_energy", "core_clock", "memory_clock", "temperature",
-         "core_voltage"},
+        quantities_of_energy(),
         {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
          {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
           {0.0}}}},

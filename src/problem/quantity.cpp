@@ -9,11 +9,11 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 12> kQuantities{{
-    {"time", "s", "time of a launch", Producer::device, kLess, true},
-    {"energy", "J", "energy of a launch", Producer::sensor, kLess, true},
-    {"power", "W", "mean power while the kernel runs", Producer::sensor, kLess, true},
-    {"idle_subtracted_energy", "J", "energy of a launch above what the idle board would have used",
+constexpr std::array<QuantityInfo, 14> kQuantities{{
+    {"time", "s", "device time of one round", Producer::device, kLess, true},
+    {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
+    {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
+    {"idle_subtracted_energy", "J", "energy of one round above what the idle board would have used",
      Producer::sensor, kLess, true},
     {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
@@ -25,6 +25,8 @@ constexpr std::array<QuantityInfo, 12> kQuantities{{
      false},
     {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
      std::nullopt, false},
+    {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
+    {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 }};
 
 // How other tools and observers name what they measure. A unit is only claimed where these names leave no
@@ -54,9 +56,11 @@ std::string to_string(Producer producer) {
     case Producer::compiler:
       return "compiler";
     case Producer::verification:
+      return "verification";
+    case Producer::observer:
       break;
   }
-  return "verification";
+  return "observer";
 }
 
 std::span<const QuantityInfo> quantities() { return kQuantities; }

@@ -1,5 +1,6 @@
 #include "store/database.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +35,9 @@ std::string uri_path(const std::filesystem::path& file) {
 
 bool may_write(const std::filesystem::path& file) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  return ::access(file.c_str(), W_OK) == 0 && ::access(folder.c_str(), W_OK) == 0;
+  // as whom this process acts, which decides what SQLite can do
+  const auto writable = [](const char* path) { return ::faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0; };
+  return writable(file.c_str()) && writable(folder.c_str());
 }
 
 }  // namespace
@@ -52,10 +55,11 @@ Database::Database(const std::filesystem::path& file, bool read_only) : file_(fi
   } else {
     handle_.reset(open_handle("file:" + path + "?mode=ro", SQLITE_OPEN_READONLY, code));
     // A write-ahead log needs a writable folder even to be read; without one the file is read as it stands.
-    if (code == SQLITE_OK && sqlite3_exec(handle_.get(), "SELECT count(*) FROM sqlite_master", nullptr,
-                                          nullptr, nullptr) == SQLITE_CANTOPEN) {
+    const char* look = "SELECT count(*) FROM sqlite_master";
+    const int seen =
+        code == SQLITE_OK ? sqlite3_exec(handle_.get(), look, nullptr, nullptr, nullptr) : SQLITE_OK;
+    if (seen == SQLITE_CANTOPEN || seen == SQLITE_READONLY)  // the log or its index cannot be made
       handle_.reset(open_handle("file:" + path + "?immutable=1", SQLITE_OPEN_READONLY, code));
-    }
   }
   if (code != SQLITE_OK) fail(code, "open");
   sqlite3_busy_timeout(handle_.get(), kBusyTimeoutMilliseconds);
