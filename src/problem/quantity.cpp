@@ -9,7 +9,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 12> kQuantities{{
+constexpr std::array<QuantityInfo, 14> kQuantities{{
     {"time", "s", "time of a launch", Producer::device, kLess, true},
     {"energy", "J", "energy of a launch", Producer::sensor, kLess, true},
     {"power", "W", "mean power while the kernel runs", Producer::sensor, kLess, true},
@@ -25,6 +25,9 @@ constexpr std::array<QuantityInfo, 12> kQuantities{{
      false},
     {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
      std::nullopt, false},
+    {"host_time", "s", "launch of one isolated round and the wait for it, on the host's clock",
+     Producer::observer, kLess, true},
+    {"launches", "", "rounds that an observer was shown one by one", Producer::observer, std::nullopt, false},
 }};
 
 // How other tools and observers name what they measure. A unit is only claimed where these names leave no
@@ -54,9 +57,11 @@ std::string to_string(Producer producer) {
     case Producer::compiler:
       return "compiler";
     case Producer::verification:
+      return "verification";
+    case Producer::observer:
       break;
   }
-  return "verification";
+  return "observer";
 }
 
 std::span<const QuantityInfo> quantities() { return kQuantities; }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/problem/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -30,6 +31,7 @@ TEST(ObserverRegistry, EveryEntryIsDescribedAndNamesAreDistinct) {
     EXPECT_TRUE(names.insert(observer.name).second) << observer.name;
     EXPECT_FALSE(observer.summary.empty()) << observer.name;
     EXPECT_FALSE(observer.quantities.empty()) << observer.name;
+    for (const auto& name : observer.quantities) EXPECT_NE(quantity_info(name), nullptr) << name;
     for (const auto& option : observer.options) EXPECT_FALSE(option.help.empty()) << option.name;
   }
   EXPECT_TRUE(names.contains("energy"));

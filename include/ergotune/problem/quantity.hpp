@@ -18,6 +18,7 @@ enum class Producer {
   monitor,       ///< the board's state while the kernel runs
   compiler,      ///< a property of the compiled code: the same in every round
   verification,  ///< the comparison of the outputs
+  observer,      ///< one that was asked for
 };
 std::string to_string(Producer producer);
 
