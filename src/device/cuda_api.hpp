@@ -117,7 +117,8 @@ struct Api : DriverTable {
   Entry<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
   Entry<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
   // Priorities: a hint, ignored without them.
-  Entry<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange", Need::optional};
+  Entry<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange",
+                                                          Need::optional};
   Entry<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
                                                                        Need::optional};
   Entry<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};

@@ -1,5 +1,5 @@
-// Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), a main
-// stream and others beside it.
+// Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), a
+// main stream and others beside it.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -37,7 +37,8 @@ class CudaKernel : public LoadedKernel {
   Resources resources() const override;
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
   /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
-  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else uses.
+  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else
+  /// uses.
   void launch(CUstream stream, std::size_t count, CUstream recorder);
 
  private:

@@ -14,7 +14,8 @@ namespace {
 class OpenclBuffer : public Buffer {
  public:
   /// Releases the memory object with itself where it is `owned`.
-  OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned) : bytes_(bytes), memory_(memory), owned_(owned) {}
+  OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned)
+      : bytes_(bytes), memory_(memory), owned_(owned) {}
   OpenclBuffer(const OpenclBuffer&) = delete;
   OpenclBuffer& operator=(const OpenclBuffer&) = delete;
   ~OpenclBuffer() override {
@@ -40,7 +41,8 @@ cl_command_queue make_native_queue(const Context& context, cl_device_id device, 
   if (options.priority != Priority::normal && api().clCreateCommandQueueWithProperties) {
     const cl_properties priority =
         options.priority == Priority::high ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
-    const cl_properties wanted[] = {CL_QUEUE_PROPERTIES, static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
+    const cl_properties wanted[] = {CL_QUEUE_PROPERTIES,
+                                    static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
                                     CL_QUEUE_PRIORITY_KHR, priority, 0};
     const cl_command_queue queue =
         api().clCreateCommandQueueWithProperties(context.get(), device, wanted, &code);
@@ -148,8 +150,7 @@ class OpenclDevice : public Device {
         api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr) != CL_SUCCESS ||
         context != context_.get())
       throw UserError("a buffer can be wrapped only when it belongs to the OpenCL context of the device");
-    if (bytes > size)
-      throw UserError(fmt::format("the wrapped buffer has {} bytes, not {}", size, bytes));
+    if (bytes > size) throw UserError(fmt::format("the wrapped buffer has {} bytes, not {}", size, bytes));
     return std::make_unique<OpenclBuffer>(memory, bytes, false);
   }
   void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {

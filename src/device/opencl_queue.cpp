@@ -73,9 +73,9 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   check(api().clFlush(marker.queue->queue_), DeviceFault::runtime, "clFlush");
   std::vector<cl_event> events;
   for (const Event& event : marker.before) events.push_back(event.get());
-  check(api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(),
-                                           nullptr),
-        DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
+  check(
+      api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(), nullptr),
+      DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
   tail_.insert(tail_.end(), marker.before.begin(), marker.before.end());
   ++sequence_;
 }

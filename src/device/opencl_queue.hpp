@@ -38,8 +38,8 @@ class Event {
 class OpenclQueue;
 
 /// A marker is not a command of its own, which would cost time and has no profile with some drivers: it lies
-/// between the last commands before it and the first ones after it. There is one of each, but for queues that wait
-/// for each other: then the others' commands count as well.
+/// between the last commands before it and the first ones after it. There is one of each, but for queues that
+/// wait for each other: then the others' commands count as well.
 struct OpenclMarker : Marker {
   std::vector<Event> before;
   std::shared_ptr<std::vector<Event>> after;  ///< filled when those commands are queued

@@ -270,10 +270,9 @@ void name_kind(bool exponential, Calibration& out) {
                                       1e3 * out.window.value, 1e3 * period));
     return;
   }
-  info.kind = exponential ? SensorKind::exponential_power
-              : out.window.value < 0.2 * period && out.window.value < 0.002
-                  ? SensorKind::instantaneous_power
-                  : SensorKind::windowed_power;
+  info.kind = exponential                                                   ? SensorKind::exponential_power
+              : out.window.value < 0.2 * period && out.window.value < 0.002 ? SensorKind::instantaneous_power
+                                                                            : SensorKind::windowed_power;
   info.window = out.window.value;
 }
 

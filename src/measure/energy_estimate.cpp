@@ -201,8 +201,9 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
 }
 
 /// Where a power limit holds the board down: what the kernel does there in the long run, instead.
-void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
-                 EnergyAndPower& found, std::map<std::string, Quantity>& quantities) {
+void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
+                 const EnergyOptions& options, EnergyAndPower& found,
+                 std::map<std::string, Quantity>& quantities) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;

@@ -1,4 +1,5 @@
-// Device memory between two zones of a known pattern: what a kernel writes outside of its buffer is seen there.
+// Device memory between two zones of a known pattern: what a kernel writes outside of its buffer is seen
+// there.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,12 @@ namespace ergotune {
 
 class GuardedBuffer {
  public:
-  /// Bytes of the zones. The first keeps the buffer as well aligned as its memory is; a kernel that forgets the end of
-  /// its data runs some blocks of threads past it.
+  /// Bytes of the zones. The first keeps the buffer as well aligned as its memory is; a kernel that forgets
+  /// the end of its data runs some blocks of threads past it.
   static constexpr std::size_t kBefore = 4096, kBehind = 65536;
 
-  /// Allocates and fills. Each `number` has a pattern of its own, so that copying one buffer's zone into another's is
-  /// seen. Throws DeviceError.
+  /// Allocates and fills. Each `number` has a pattern of its own, so that copying one buffer's zone into
+  /// another's is seen. Throws DeviceError.
   GuardedBuffer(Device& device, std::span<const std::byte> contents, std::uint64_t number);
 
   /// What kernels are given: exactly the buffer.

@@ -11,8 +11,8 @@
 
 namespace ergotune {
 
-/// A stream under way. The queue never runs empty between marks as long as a chunk follows each mark that has passed:
-/// two are always ahead of the one that is waited for.
+/// A stream under way. The queue never runs empty between marks as long as a chunk follows each mark that has
+/// passed: two are always ahead of the one that is waited for.
 class LaunchStreamer {
  public:
   /// Chunks of about `mark_period` s; a round takes `round_seconds`.

@@ -1,4 +1,5 @@
-// Calls observers: hooks around samples and single launches, the thread of `during`, the stream, phases of their own.
+// Calls observers: hooks around samples and single launches, the thread of `during`, the stream, phases of
+// their own.
 #pragma once
 
 #include <atomic>
@@ -62,8 +63,8 @@ class Observation {
   void own_passes(Device& device, Workload& workload, const std::function<void()>& prepare);
   /// Ends the calls of `during` after a fault in between.
   void cancel() { during_.cancel(); }
-  /// Their quantities, warnings and verdicts, into the measurement. Where the time measurement `gave_up`, there was
-  /// nothing after it.
+  /// Their quantities, warnings and verdicts, into the measurement. Where the time measurement `gave_up`,
+  /// there was nothing after it.
   void collect(Measurement& measurement, bool gave_up = false);
 
  private:

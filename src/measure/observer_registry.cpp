@@ -73,7 +73,11 @@ const std::vector<Entry>& entries() {
         {"host_time"},
         {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
        make_host_time},
-      {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
+      {{"launches",
+        "Counts the rounds that it is shown one by one",
+        ObserverPhase::launches,
+        {"launches"},
+        {}},
        [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
   };
   return all;
@@ -107,7 +111,8 @@ const Entry& entry_of(const ObserverSpec& spec) {
     if (entry.description.name == spec.name) return entry;
     names.push_back(entry.description.name);
   }
-  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)), spec.place);
+  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)),
+                  spec.place);
 }
 
 /// Checks what is given and fills in the rest.
@@ -119,8 +124,9 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
     names.push_back(option.name);
   }
   for (const auto& [name, values] : spec.options) {
-    const auto option = std::find_if(description.options.begin(), description.options.end(),
-                                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
+    const auto option =
+        std::find_if(description.options.begin(), description.options.end(),
+                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
     if (option == description.options.end())
       throw UserError(fmt::format("observer \"{}\" has no option \"{}\"{}", spec.name, name,
                                   names.empty() ? "; it has none" : suggestion(name, names)),
@@ -129,8 +135,9 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
                        std::all_of(values.begin(), values.end(),
                                    [&](const Value& value) { return fits(value, option->type); });
     if (!right)
-      throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
-                      spec.place);
+      throw UserError(
+          fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
+          spec.place);
     options[name] = values;
   }
   return options;
@@ -143,7 +150,8 @@ Value value_from(std::string_view text) {
   if (const auto [at, code] = std::from_chars(text.data(), end, integer); code == std::errc() && at == end)
     return integer;
   double real = 0;
-  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end) return real;
+  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end)
+    return real;
   return std::string(text);
 }
 

@@ -13,7 +13,8 @@ class LaunchCounter : public Observer {
   void register_configuration(const ObservedConfiguration&) override { launches_ = 0; }
   void after_finish() override { ++launches_; }
   std::map<std::string, Quantity> results() override {
-    return {{"launches", {static_cast<double>(launches_), 0, launches_, "counted", {}, Provenance::measured}}};
+    return {
+        {"launches", {static_cast<double>(launches_), 0, launches_, "counted", {}, Provenance::measured}}};
   }
 
  private:
@@ -31,7 +32,11 @@ class HostTimer : public Observer {
   void end_pass(int) override { seconds_.add(host_seconds() - began_); }
   std::map<std::string, Quantity> results() override {
     return {{"host_time",
-             {seconds_.mean(), seconds_.standard_error(), static_cast<std::int64_t>(seconds_.count()), "own phase", {},
+             {seconds_.mean(),
+              seconds_.standard_error(),
+              static_cast<std::int64_t>(seconds_.count()),
+              "own phase",
+              {},
               Provenance::measured}}};
   }
 

@@ -57,8 +57,7 @@ bool OutputCheck::right_for_user(Measurement& result) {
   double error = 0;
   std::string message;
   const bool is_right = verifier_(views, message, error);
-  result.quantities["error"] = {
-      error, 0, 1, "verification by the user's function", {}, Provenance::measured};
+  result.quantities["error"] = {error, 0, 1, "verification by the user's function", {}, Provenance::measured};
   if (!is_right)
     result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
   return is_right;

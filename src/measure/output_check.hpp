@@ -15,7 +15,8 @@ namespace ergotune {
 
 class OutputCheck {
  public:
-  /// Works out what is expected where the problem says how; throws UserError when that fails. All must live as long.
+  /// Works out what is expected where the problem says how; throws UserError when that fails. All must live
+  /// as long.
   OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options);
 
   void set_verifier(Verifier verifier) { verifier_ = std::move(verifier); }
@@ -23,8 +24,8 @@ class OutputCheck {
   bool wanted() const { return verifier_ || compares(); }
   /// True once there are expected outputs to compare with (or none are wanted).
   bool has_reference() const { return expected_.has_value() || !compares(); }
-  /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right outputs
-  /// become what is expected where nothing else is; with `reference_only` nothing is compared.
+  /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
+  /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
 
  private:

@@ -65,24 +65,24 @@ void ProblemBuffers::add(const Argument& argument, std::size_t position, const C
   const bool given = like && like->contains(argument.name) &&
                      like->argument(argument.name).type == argument.type &&
                      like->bytes(argument.name) == count * size_of(argument.type);
-  slot.contents =
-      given ? like->slot(argument.name).contents : initial_contents(argument, count, position);
+  slot.contents = given ? like->slot(argument.name).contents : initial_contents(argument, count, position);
   slots_.push_back(std::move(slot));
 }
 
 void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t bytes) {
   const Argument& first = *slot.argument;
   if (first.type != argument.type)
-    throw UserError(fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
-                                "buffer: rename one of them",
-                                argument.name, to_string(first.type), to_string(argument.type)),
-                    argument.place);
+    throw UserError(
+        fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
+                    "buffer: rename one of them",
+                    argument.name, to_string(first.type), to_string(argument.type)),
+        argument.place);
   if (slot.contents.size() != bytes)
-    throw UserError(fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
-                                "the same buffer: rename one of them",
-                                argument.name, slot.contents.size() / size_of(first.type),
-                                bytes / size_of(first.type)),
-                    argument.place);
+    throw UserError(
+        fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
+                    "the same buffer: rename one of them",
+                    argument.name, slot.contents.size() / size_of(first.type), bytes / size_of(first.type)),
+        argument.place);
   // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
   const bool reads_first = !slot.written;
   if (argument.access == Access::read) return;

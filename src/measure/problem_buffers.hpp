@@ -19,16 +19,17 @@ ArgumentLists argument_lists(const Problem& problem);
 
 class ProblemBuffers {
  public:
-  /// Allocates and fills; the lists must live as long. Arguments of the same name are the same buffer. Where `like` is
-  /// given, buffers of its names begin as its do. Throws UserError when the buffers do not fit, when kernels do not
-  /// agree on type or size, or when an expression or a file is bad.
+  /// Allocates and fills; the lists must live as long. Arguments of the same name are the same buffer. Where
+  /// `like` is given, buffers of its names begin as its do. Throws UserError when the buffers do not fit,
+  /// when kernels do not agree on type or size, or when an expression or a file is bad.
   ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
                  const ProblemBuffers* like = nullptr);
 
-  /// The arguments of one kernel for one configuration: buffers, scalars and local memory evaluated in `scope`.
+  /// The arguments of one kernel for one configuration: buffers, scalars and local memory evaluated in
+  /// `scope`.
   std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope) const;
-  /// Puts what a round may have changed back, queued with the launches. `everything`: read-only inputs too, which a
-  /// faulty kernel may have written.
+  /// Puts what a round may have changed back, queued with the launches. `everything`: read-only inputs too,
+  /// which a faulty kernel may have written.
   void restore(bool everything = false);
   /// Whether a round changes what the next one reads.
   bool has_in_out() const;
@@ -42,8 +43,8 @@ class ProblemBuffers {
   /// The device's contents.
   void read(const std::string& name, std::vector<std::byte>& into) const;
 
-  /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's copies;
-  /// empty when none was.
+  /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's
+  /// copies; empty when none was.
   std::string written_outside();
 
  private:
@@ -56,7 +57,8 @@ class ProblemBuffers {
     std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
   };
   const Slot& slot(const std::string& name) const { return slots_[by_name_.at(name)]; }
-  void add(const Argument& argument, std::size_t position, const Constants& constants, const ProblemBuffers* like);
+  void add(const Argument& argument, std::size_t position, const Constants& constants,
+           const ProblemBuffers* like);
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();

@@ -24,7 +24,8 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
   for (const auto& [name, file] : problem.verification.files) {
     const auto& known = buffers.outputs();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
+      throw UserError(
+          fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
     std::ifstream in(file, std::ios::binary);
     if (!in)
       throw UserError(fmt::format("cannot read {}, the expected contents of \"{}\"", file.string(), name));

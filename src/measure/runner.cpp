@@ -43,13 +43,13 @@ void note_resources(const std::vector<std::unique_ptr<LoadedKernel>>& kernels, M
     most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
     most.local_bytes = std::max(most.local_bytes, one.local_bytes);
   }
-  const auto note = [&](const char* name, int value) {
+  const auto note_resource = [&](const char* name, int value) {
     if (value >= 0)
       result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
   };
-  note("registers", most.registers);
-  note("shared_bytes", most.shared_bytes);
-  note("local_bytes", most.local_bytes);
+  note_resource("registers", most.registers);
+  note_resource("shared_bytes", most.shared_bytes);
+  note_resource("local_bytes", most.local_bytes);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void Timer::flush() {
   device_.fill(*flush_, ++flush_byte_);
 }
 
-void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
+void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches,
+                       std::vector<double>& out) {
   if (options_.cold_cache) {
     for (std::size_t i = 0; i < samples; ++i) {
       flush();

@@ -14,7 +14,8 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
   std::size_t queues = 1;
   for (const WorkloadStep& step : steps_) {
     if (step.kernel >= kernels_.size())
-      throw Error(fmt::format("a step of the workload asks for kernel {} of {}", step.kernel + 1, kernels_.size()));
+      throw Error(
+          fmt::format("a step of the workload asks for kernel {} of {}", step.kernel + 1, kernels_.size()));
     queues = std::max(queues, step.queue + 1);
   }
   for (std::size_t i = 1; i < queues; ++i) {

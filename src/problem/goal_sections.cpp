@@ -113,7 +113,8 @@ std::vector<ObserverSpec> read_observers(const Table& root) {
   const auto add = [&](ObserverSpec spec) {
     for (const ObserverSpec& other : specs) {
       if (other.name == spec.name)
-        throw UserError(fmt::format("observer \"{}\" is asked for twice; keep one of them", spec.name), spec.place);
+        throw UserError(fmt::format("observer \"{}\" is asked for twice; keep one of them", spec.name),
+                        spec.place);
     }
     specs.push_back(std::move(spec));
   };
@@ -124,8 +125,8 @@ std::vector<ObserverSpec> read_observers(const Table& root) {
       ObserverSpec spec{entry.key, {}, entry.place};
       const Table options = table->table(entry);
       for (const Entry& option : options.entries())
-        spec.options[option.key] = options.values_of(
-            *option.node, fmt::format("\"{}\" in {}", option.key, options.title()));
+        spec.options[option.key] =
+            options.values_of(*option.node, fmt::format("\"{}\" in {}", option.key, options.title()));
       add(std::move(spec));
     }
   }

@@ -16,8 +16,8 @@ namespace {
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "metrics", "verification", "observe", "observers",
-              "plans", "tune", "simulation", "space_only"});
+              "restrictions", "kernel", "metrics", "verification", "observe", "observers", "plans", "tune",
+              "simulation", "space_only"});
   const auto folder = file.parent_path();
   Problem problem;
   problem.file = file;

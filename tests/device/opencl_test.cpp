@@ -246,14 +246,14 @@ TEST_F(OpenclTest, AQueueWaitsForAMarkerOfAnother) {
     device_->wait(device_->main_queue(), *marker);
     device_->record(*stop);
     const auto found = download<float>(*device_, *x, 1)[0];  // by the main queue, which waits as well
-    EXPECT_NEAR(found, 1000.f, 1.f);  // v = 0.999 v + 0.5 ends at 500
+    EXPECT_NEAR(found, 1000.f, 1.f);                         // v = 0.999 v + 0.5 ends at 500
     EXPECT_TRUE(device_->passed(*stop));
     EXPECT_GT(device_->seconds_between(*start, *stop), 0);
   }
 }
 
-// Time between two markers of the main queue counts what ran for it on another, also when the main queue itself runs
-// nothing.
+// Time between two markers of the main queue counts what ran for it on another, also when the main queue
+// itself runs nothing.
 TEST_F(OpenclTest, WorkOnOtherQueuesCountsBetweenMarkersOfTheMainOne) {
   const auto spin = device_->load(device_->make_compiler()->compile(job(kSpin, "spin")));
   const auto x = upload(*device_, std::vector<float>(64, 1.f));
@@ -311,8 +311,8 @@ TEST_F(OpenclTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
 }
 
 TEST_F(OpenclTest, AViewIsABufferOfItsOwnForAKernel) {
-  const auto kernel = device_->load(
-      device_->make_compiler()->compile(job("kernel void f(global int* x) { x[get_global_id(0)] = 7; }", "f")));
+  const auto kernel = device_->load(device_->make_compiler()->compile(
+      job("kernel void f(global int* x) { x[get_global_id(0)] = 7; }", "f")));
   const auto whole = upload(*device_, std::vector<int>(2048, 1));
   const auto view = device_->view(*whole, 4096, 12);
   kernel->bind({{1, 1, 1}, {3, 1, 1}, 0}, {of(*view)});

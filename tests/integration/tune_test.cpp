@@ -96,8 +96,8 @@ TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
   TemporaryFolder folder;
   folder.write("watched.toml", watched_problem("launches"));
   const ProcessResult result =
-      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                        "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
+      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force",
+                        "--no-confirm", "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto quantities = json_of(result)["best"]["quantities"];
   EXPECT_GT(quantities["host_time"]["value"].get<double>(), 0);
@@ -109,9 +109,11 @@ TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
 TEST(Tune, AnUnknownObserverIsTheUsersMistake) {
   TemporaryFolder folder;
   folder.write("watched.toml", watched_problem("lauches"));
-  const ProcessResult result = ergotune(folder, {"tune", "watched.toml", "--device", "host", "--store", "s.db"});
+  const ProcessResult result =
+      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--store", "s.db"});
   EXPECT_EQ(result.exit_code, 2) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("watched.toml:1:1: unknown observer \"lauches\" (did you mean \"launches\"?)"));
+  EXPECT_THAT(result.err,
+              HasSubstr("watched.toml:1:1: unknown observer \"lauches\" (did you mean \"launches\"?)"));
 }
 
 TEST(Tune, AChangedKernelDoesNotReuseResults) {

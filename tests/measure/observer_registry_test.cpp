@@ -79,7 +79,8 @@ TEST(ObserverRegistry, ReadsOneFromTheCommandLine) {
   EXPECT_THAT(spec.options.at("passes"), ElementsAre(Value(3)));
   EXPECT_THAT(spec.options.at("share"), ElementsAre(Value(0.5)));
   EXPECT_TRUE(spec.options.at("whole").front().is_bool());
-  for (const char* bad : {"", ":a=1", "x:", "x:a", "x:=1", "x:a=1,"}) EXPECT_THROW(parse_observer(bad), UserError) << bad;
+  for (const char* bad : {"", ":a=1", "x:", "x:a", "x:=1", "x:a=1,"})
+    EXPECT_THROW(parse_observer(bad), UserError) << bad;
 }
 
 }  // namespace

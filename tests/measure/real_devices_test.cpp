@@ -1,4 +1,6 @@
-// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there is a GPU.
+// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there
+// is a GPU.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,11 +30,12 @@ std::string source(const Body& body, const std::string& backend) {
                        body.statement);
   if (backend == "cuda")
     return fmt::format(
-        "extern \"C\" __global__ void {}({}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {} }}\n", body.name,
-        arguments, body.statement);
+        "extern \"C\" __global__ void {}({}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {} }}\n",
+        body.name, arguments, body.statement);
   for (std::size_t at = 0; (at = arguments.find("float*", at)) != std::string::npos; at += 13)
     arguments.insert(at, "global ");
-  return fmt::format("kernel void {}({}) {{ int i = get_global_id(0); {} }}\n", body.name, arguments, body.statement);
+  return fmt::format("kernel void {}({}) {{ int i = get_global_id(0); {} }}\n", body.name, arguments,
+                     body.statement);
 }
 
 std::vector<std::string> backends() {
@@ -190,8 +193,9 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
   const Problem problem = copying("");
   const Runner runner(*device, problem, options);
   CompileJob job = runner.compile_job({});
-  job.source = source({"f", "float* out, float* in", "for (int k = 0; k < 2000; ++k) out[i] = out[i] * 0.5f + in[i];"},
-                      GetParam());
+  job.source =
+      source({"f", "float* out, float* in", "for (int k = 0; k < 2000; ++k) out[i] = out[i] * 0.5f + in[i];"},
+             GetParam());
   const auto compiler = device->make_compiler();
   const Binary binary = compiler->compile(job);
   std::vector<std::unique_ptr<Buffer>> memory;
@@ -209,7 +213,8 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
     loaded.back()->bind({{16, 1, 1}, {64, 1, 1}, 0}, arguments);
     kernels.push_back(loaded.back().get());
   }
-  KernelWorkload beside(*device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}});
+  KernelWorkload beside(*device, kernels,
+                        {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}});
   Timer timer(*device, options);
   for (int i = 0; i < 3; ++i) EXPECT_GT(timer.once(beside), 0);
   std::vector<float> out(1024);

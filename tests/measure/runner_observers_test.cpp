@@ -139,7 +139,8 @@ TEST_F(RunnerTest, ObserversOfLaunchesSeeExactlyOneAtATimeAndChangeNoTime) {
   runner.add_observer(observer);
   const Measurement m = measure(runner, 32);
   ASSERT_EQ(m.status, Status::ok) << m.message;
-  EXPECT_EQ(observer->launches, std::vector<std::size_t>(static_cast<std::size_t>(m.quantities.at("time").n), 1));
+  EXPECT_EQ(observer->launches,
+            std::vector<std::size_t>(static_cast<std::size_t>(m.quantities.at("time").n), 1));
   EXPECT_THAT(std::vector(observer->calls.begin(), observer->calls.begin() + 3),
               ::testing::ElementsAre("start", "queued", "finish"));
   EXPECT_NEAR(m.value("time").value(), unwatched.value("time").value(), 1e-12);

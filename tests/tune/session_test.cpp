@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "ergotune/base/error.hpp"
@@ -305,16 +306,80 @@ TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {
   EXPECT_EQ(result.evaluated, 30u) << "confirmation is no evaluation";
 }
 
-TEST_F(SessionTest, ConfirmationStoresNoSecondRow) {
+TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
-  run(&store, id);
-  std::set<std::string> seen;
+  const SessionResult result = run(&store, id);
+  std::map<std::string, int> search, rounds;
   for (const StoredRow& row : store.rows(id)) {
-    EXPECT_TRUE(
-        seen.insert(row.configuration[0].to_string() + "," + row.configuration[1].to_string()).second);
+    const std::string key = row.configuration[0].to_string() + "," + row.configuration[1].to_string();
+    ++(row.kind == RowKind::search ? search : rounds)[key];
+    EXPECT_EQ(row.run, 1);
   }
-  EXPECT_EQ(seen.size(), 30u);
+  EXPECT_EQ(search.size(), 30u);
+  for (const auto& [key, count] : search) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(rounds.size(), 4u) << "three candidates and the default";
+  for (const auto& [key, count] : rounds) EXPECT_EQ(count, 3) << key;
+  const std::vector<StoredRow> counting = store.results(id);
+  ASSERT_EQ(counting.size(), 30u);
+  for (const StoredRow& row : counting) {
+    if (row.configuration != at(3, 1)) continue;
+    EXPECT_EQ(row.rounds, 3);
+    EXPECT_EQ(row.measurement.value("time"), result.best[0].measurement.value("time")) << "the store tells the same number";
+    ASSERT_TRUE(row.confirmed_for);
+    EXPECT_EQ(row.confirmed_for->text, "time");
+  }
+  ASSERT_EQ(store.runs(id).size(), 1u);
+  EXPECT_EQ(store.runs(id)[0].ended, "the whole space is measured");
+  EXPECT_EQ(store.runs(id)[0].confirmed, 3);
+}
+
+TEST_F(SessionTest, WhatIsConfirmedIsNotMeasuredAgainByTheSameCommand) {
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  const SessionResult first = run(&store, id);
+  const std::size_t asked = evaluator.requests.size();
+  const SessionResult again = run(&store, id);
+  EXPECT_EQ(evaluator.requests.size(), asked);
+  EXPECT_EQ(again.evaluated, 0u);
+  EXPECT_EQ(again.best[0].index, first.best[0].index);
+  EXPECT_EQ(again.best[0].measurement.value("time"), first.best[0].measurement.value("time"));
+  EXPECT_EQ(again.confirmation_rounds, 3);
+}
+
+// Defect: the metric was computed, then erased, because what was remembered had no configuration any more.
+TEST_F(SessionTest, AMetricThatNamesAParameterIsAnObjective) {
+  Problem problem;
+  problem.parameters = space.parameters();
+  problem.metrics = {{"rate", Expression::parse("x / time"), "1/s"}};
+  options.problem = &problem;
+  for (const ObjectiveSpec& spec : {ObjectiveSpec{"max rate", std::nullopt, {}}, ObjectiveSpec{"rate", Direction::maximise, {}}}) {
+    evaluator = FakeEvaluator();
+    evaluator.measure = bowl;
+    Objective wanted = Objective::parse(spec, problem.metrics);
+    const SessionResult result = run_session(space, wanted, evaluator, nullptr, 0, options);
+    ASSERT_FALSE(result.best.empty());
+    EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
+    EXPECT_NEAR(result.best[0].measurement.metrics.at("rate"), 3 / 1e-3, 1);
+    EXPECT_EQ(wanted.spec(), (ObjectiveSpec{"rate", Direction::maximise, {}}));
+  }
+}
+
+TEST_F(SessionTest, AChangedMetricIsComputedForStoredRowsAsWell) {
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  Problem problem;
+  problem.parameters = space.parameters();
+  problem.metrics = {{"rate", Expression::parse("x / time"), ""}};
+  options.problem = &problem;
+  options.budget.evaluations = 5;
+  run(&store, id);
+  problem.metrics = {{"rate", Expression::parse("2 * x / time"), ""}};
+  run(&store, id);
+  for (const StoredRow& row : store.rows(id)) {
+    const double x = row.configuration[0].as_real(), time = *row.measurement.value("time");
+    EXPECT_DOUBLE_EQ(row.measurement.metrics.at("rate"), 2 * x / time);
+  }
 }
 
 TEST_F(SessionTest, ReplayedResultsAreNotConfirmed) {

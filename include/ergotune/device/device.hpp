@@ -88,13 +88,14 @@ class Compiler {
   virtual std::string identity() const = 0;
 };
 
-/// Device memory; freed with the object unless it belongs to somebody else (Device::wrap_buffer, Device::view).
+/// Device memory; freed with the object unless it belongs to somebody else (Device::wrap_buffer,
+/// Device::view).
 class Buffer {
  public:
   virtual ~Buffer() = default;
   virtual std::size_t bytes() const = 0;
-  /// The driver's own handle (CUdeviceptr, cl_mem, a plain pointer on the host), for libraries that launch kernels
-  /// themselves; nullptr where there is none.
+  /// The driver's own handle (CUdeviceptr, cl_mem, a plain pointer on the host), for libraries that launch
+  /// kernels themselves; nullptr where there is none.
   virtual void* native_handle() const { return nullptr; }
 };
 
@@ -103,13 +104,13 @@ struct QueueOptions {
   enum class Priority { low, normal, high } priority = Priority::normal;
 };
 
-/// Where launches, copies and markers run in order. Several queues run side by side where the device can; on the host
-/// everything runs where it is queued. Ends before its device.
+/// Where launches, copies and markers run in order. Several queues run side by side where the device can; on
+/// the host everything runs where it is queued. Ends before its device.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// The driver's own queue (CUstream, cl_command_queue), for libraries that launch kernels themselves; nullptr where
-  /// there is none.
+  /// The driver's own queue (CUstream, cl_command_queue), for libraries that launch kernels themselves;
+  /// nullptr where there is none.
   virtual void* native_handle() const { return nullptr; }
 };
 
@@ -144,8 +145,8 @@ class Marker {
   virtual ~Marker() = default;
 };
 
-/// A device that can run kernels. Not thread-safe; one thread drives it. Where a queue is an argument, nullptr means
-/// the device's main one.
+/// A device that can run kernels. Not thread-safe; one thread drives it. Where a queue is an argument,
+/// nullptr means the device's main one.
 class Device {
  public:
   virtual ~Device() = default;
@@ -153,11 +154,11 @@ class Device {
   virtual std::unique_ptr<Compiler> make_compiler() = 0;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
-  /// A part of a buffer (not of a view), which must live longer: kernels see it as a buffer of its own. An offset that
-  /// is a multiple of 4096 will do on every device.
+  /// A part of a buffer (not of a view), which must live longer: kernels see it as a buffer of its own. An
+  /// offset that is a multiple of 4096 will do on every device.
   virtual std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes);
-  /// Memory that belongs to somebody else, who frees it (CUdeviceptr of this device's primary context; cl_mem of this
-  /// device's context; a pointer on the host). Throws UserError where it cannot be used here.
+  /// Memory that belongs to somebody else, who frees it (CUdeviceptr of this device's primary context; cl_mem
+  /// of this device's context; a pointer on the host). Throws UserError where it cannot be used here.
   virtual std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes);
   /// Both use the main queue and wait for it, but for no other.
   virtual void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) = 0;
@@ -173,23 +174,23 @@ class Device {
 
   virtual Queue& main_queue();
   virtual std::unique_ptr<Queue> make_queue(const QueueOptions& options = {});
-  /// A queue that belongs to somebody else, who ends it after this object (CUstream of this device's primary context;
-  /// cl_command_queue of this device's context, with profiling where markers are to tell time; the host has none and
-  /// takes any pointer). Throws UserError where it cannot be used here.
+  /// A queue that belongs to somebody else, who ends it after this object (CUstream of this device's primary
+  /// context; cl_command_queue of this device's context, with profiling where markers are to tell time; the
+  /// host has none and takes any pointer). Throws UserError where it cannot be used here.
   virtual std::unique_ptr<Queue> wrap_queue(void* native);
-  /// What is queued on `queue` from now on starts after the device has passed `marker`, which another queue may hold. A
-  /// marker that was never recorded is passed.
+  /// What is queued on `queue` from now on starts after the device has passed `marker`, which another queue
+  /// may hold. A marker that was never recorded is passed.
   virtual void wait(Queue& queue, const Marker& marker);
 
   virtual std::unique_ptr<Marker> make_marker() = 0;
   virtual void record(Marker& marker, Queue* queue = nullptr) = 0;
   /// True once the device has passed the marker; does not block.
   virtual bool passed(const Marker& marker) = 0;
-  /// Seconds of device time between two passed markers. Where queues wait for each other, the work between two
-  /// markers of the main queue counts wherever it ran.
+  /// Seconds of device time between two passed markers. Where queues wait for each other, the work between
+  /// two markers of the main queue counts wherever it ran.
   virtual double seconds_between(const Marker& start, const Marker& stop) = 0;
-  /// Waits until every queue is empty that was made or wrapped here and still lives. Throws DeviceError(runtime) when a
-  /// kernel faulted.
+  /// Waits until every queue is empty that was made or wrapped here and still lives. Throws
+  /// DeviceError(runtime) when a kernel faulted.
   virtual void synchronise() = 0;
 };
 

@@ -39,28 +39,31 @@ struct LaunchStream {
   double queued_at = 0;
 };
 
-/// What an observer is shown of a configuration. In this order: the time measurement, its launches again one by one,
-/// a stream of them, and at last what an observer wants for itself. A launch is a round of the workload
-/// (measure/workload.hpp).
+/// What an observer is shown of a configuration. In this order: the time measurement, its launches again one
+/// by one, a stream of them, and at last what an observer wants for itself. A launch is a round of the
+/// workload (measure/workload.hpp).
 enum class ObserverPhase {
   /// The samples of the time measurement, each of one or more launches.
   repetitions,
-  /// Launches after the time measurement: exactly one between before_start and after_finish. They change no time.
+  /// Launches after the time measurement: exactly one between before_start and after_finish. They change no
+  /// time.
   launches,
   /// Back-to-back launches for as long as it wants more (energy).
   stream,
-  /// passes() launches, each by itself with all inputs restored before it (counters, traces). They change no time and
+  /// passes() launches, each by itself with all inputs restored before it (counters, traces). They change no
+  /// time and
   /// no energy: a result named like a quantity that was measured before is left out, with a warning.
   own
 };
 std::string to_string(ObserverPhase phase);
 
-/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called again and
-/// again from a thread of its own between after_start and after_finish, whatever the device. An exception from a hook
-/// becomes the configuration's status (runtime_error), with the observer's name.
+/// Hooks, in the order they are called. All but `during` run on the measuring thread; `during` is called
+/// again and again from a thread of its own between after_start and after_finish, whatever the device. An
+/// exception from a hook becomes the configuration's status (runtime_error), with the observer's name.
 ///
-/// before_start, after_start and after_finish are called around each sample, each single launch, or once around a
-/// stream, as phase() says; an observer with a phase of its own gets begin_pass and end_pass instead.
+/// before_start, after_start and after_finish are called around each sample, each single launch, or once
+/// around a stream, as phase() says; an observer with a phase of its own gets begin_pass and end_pass
+/// instead.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -77,8 +80,8 @@ class Observer {
   virtual void during() {}
   /// After the last of them has finished.
   virtual void after_finish() {}
-  /// What was observed over the configuration. A quantity named like one of ours (time) replaces it, unless it comes
-  /// from a phase of its own: energy and its time then come from the same launches.
+  /// What was observed over the configuration. A quantity named like one of ours (time) replaces it, unless
+  /// it comes from a phase of its own: energy and its time then come from the same launches.
   virtual std::map<std::string, Quantity> results() = 0;
   /// Things to know that are no failure: "power cap".
   virtual std::vector<std::string> warnings() { return {}; }

@@ -1,4 +1,5 @@
-// The observers that can be asked for by name, declared once: what each is for, its options, and what it needs.
+// The observers that can be asked for by name, declared once: what each is for, its options, and what it
+// needs.
 #pragma once
 
 #include <memory>
@@ -39,13 +40,13 @@ struct ObserverContext {
 
 /// All of them, in the order of `ergotune`'s help.
 const std::vector<ObserverDescription>& observers();
-/// Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong type, or what the observer
-/// itself cannot do here (no sensor).
+/// Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong type, or what
+/// the observer itself cannot do here (no sensor).
 std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context);
 /// The same complaints as far as they need no device, before anything runs.
 void check_observers(const std::vector<ObserverSpec>& specs);
-/// From "host_time" or "host_time:passes=5" (options separated by commas, one given twice is a list); throws UserError
-/// for what has another form. Names are not looked up.
+/// From "host_time" or "host_time:passes=5" (options separated by commas, one given twice is a list); throws
+/// UserError for what has another form. Names are not looked up.
 ObserverSpec parse_observer(const std::string& text);
 
 }  // namespace ergotune

@@ -65,9 +65,9 @@ using Verifier =
 
 class Runner {
  public:
-  /// Allocates and fills the problem's buffers, works out the reference and makes the observers that the problem asks
-  /// for. Throws UserError (a bad expression, too little memory for the problem's buffers, a reference that does not
-  /// run, an unknown observer).
+  /// Allocates and fills the problem's buffers, works out the reference and makes the observers that the
+  /// problem asks for. Throws UserError (a bad expression, too little memory for the problem's buffers, a
+  /// reference that does not run, an unknown observer).
   Runner(Device& device, const Problem& problem, MeasureOptions options);
   ~Runner();
   Runner(const Runner&) = delete;
@@ -81,8 +81,8 @@ class Runner {
 
   /// What is to be compiled for a configuration, for each of the problem's kernels.
   CompileJob compile_job(const Configuration& configuration, std::size_t kernel = 0) const;
-  /// Runs it: one round (every kernel of the problem once, in their order), verify, warm up, time, observe. Takes one
-  /// binary per kernel. Never throws for what the configuration does wrong.
+  /// Runs it: one round (every kernel of the problem once, in their order), verify, warm up, time, observe.
+  /// Takes one binary per kernel. Never throws for what the configuration does wrong.
   Measurement run(const Configuration& configuration, std::span<const Binary> binaries,
                   const RunOptions& options = {});
   Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {}) {

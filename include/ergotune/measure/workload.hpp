@@ -1,5 +1,5 @@
-// What is measured: a round of one or more launches of one or more kernels. One round is the unit of time and energy;
-// a single kernel is a workload of one.
+// What is measured: a round of one or more launches of one or more kernels. One round is the unit of time and
+// energy; a single kernel is a workload of one.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace ergotune {
 class Workload {
  public:
   virtual ~Workload() = default;
-  /// Queues so many rounds, each beginning when the one before has ended; returns without waiting. Markers that are
-  /// recorded into the device's main queue before and after enclose them. Throws DeviceError.
+  /// Queues so many rounds, each beginning when the one before has ended; returns without waiting. Markers
+  /// that are recorded into the device's main queue before and after enclose them. Throws DeviceError.
   virtual void launch(std::size_t rounds) = 0;
 };
 
@@ -25,14 +25,15 @@ struct WorkloadStep {
   std::size_t launches = 1;  ///< back to back
 };
 
-/// Rounds of kernels that are loaded and bound. Steps on one queue run in their order, queues run side by side: each
-/// round forks from the main queue and joins it again.
+/// Rounds of kernels that are loaded and bound. Steps on one queue run in their order, queues run side by
+/// side: each round forks from the main queue and joins it again.
 class KernelWorkload : public Workload {
  public:
   /// The kernels must live longer. Throws Error for a step whose kernel is not in the list.
   KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels, std::vector<WorkloadStep> steps);
   /// A round is one launch.
-  KernelWorkload(Device& device, LoadedKernel& kernel) : KernelWorkload(device, {&kernel}, {WorkloadStep{}}) {}
+  KernelWorkload(Device& device, LoadedKernel& kernel)
+      : KernelWorkload(device, {&kernel}, {WorkloadStep{}}) {}
   KernelWorkload(const KernelWorkload&) = delete;
   KernelWorkload& operator=(const KernelWorkload&) = delete;
   ~KernelWorkload() override;

@@ -1,8 +1,7 @@
 // A libcuda.so.1 without a GPU, for the logic around the driver: device memory is host memory, a stream runs
-// at once (unless a test holds it, or it waits for an event on one that is held), and a kernel is one of a few
-// known by name. It counts calls, keeps the rules that are easily
-// broken (a current context, no work on a poisoned one, capture that must end), and faults where a kernel's
-// name says so:
+// at once (unless a test holds it, or it waits for an event on one that is held), and a kernel is one of a
+// few known by name. It counts calls, keeps the rules that are easily broken (a current context, no work on a
+// poisoned one, capture that must end), and faults where a kernel's name says so:
 //   add_one(int* x, int n)   the honest one            fault_address   illegal address, sticky, seen at the
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
