@@ -52,7 +52,9 @@ void import_file(const ImportOptions& options) {
   for (std::size_t row = 0; row < recording.size(); ++row) {
     Configuration configuration = recording.configuration(row);
     if (std::binary_search(known.begin(), known.end(), configuration)) continue;
-    rows.push_back({0, std::move(configuration), recording.measurement(row)});
+    StoredRow& added = rows.emplace_back();
+    added.configuration = std::move(configuration);
+    added.measurement = recording.measurement(row);
   }
   store.add_all(session, rows);
   store.flush();

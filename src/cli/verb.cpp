@@ -1,5 +1,7 @@
 #include "cli/verb.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>

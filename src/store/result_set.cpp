@@ -56,8 +56,10 @@ ResultSet result_set(const Recording& recording) {
   results.parameters = recording.parameters;
   results.metrics = recording.metrics;
   for (std::size_t row = 0; row < recording.size(); ++row) {
-    results.rows.push_back(
-        {static_cast<std::int64_t>(row), recording.configuration(row), recording.measurement(row)});
+    StoredRow& stored = results.rows.emplace_back();
+    stored.id = static_cast<std::int64_t>(row);
+    stored.configuration = recording.configuration(row);
+    stored.measurement = recording.measurement(row);
   }
   return results;
 }

@@ -139,3 +139,9 @@ def test_notebook_runs():
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
     text = "".join(o.get("text", "") for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
     assert "best" in text
+
+
+def test_quantities_are_those_of_the_table():
+    known = ergotune.quantities()
+    assert known["energy"] == {"unit": "J", "meaning": "energy of one round", "producer": "sensor", "better": "min"}
+    assert known["local_bytes"]["unit"] == "B" and known["local_bytes"]["better"] is None
