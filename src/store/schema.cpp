@@ -41,7 +41,7 @@ CREATE TABLE measurements (
   compile_seconds REAL NOT NULL, verify_seconds REAL NOT NULL,
   measure_seconds REAL NOT NULL, tuner_seconds REAL NOT NULL,
   finished_at REAL NOT NULL,        -- s since the epoch
-  kind TEXT NOT NULL DEFAULT 'search',  -- or 'confirmation'
+  kind TEXT NOT NULL DEFAULT 'search',  -- or 'confirmation' (a round), 'confirmed' (their mean)
   run INTEGER NOT NULL DEFAULT 0,       -- runs.id; 0: before runs were kept
   stage TEXT NOT NULL DEFAULT '',       -- of a plan: "plan/stage"
   board TEXT NOT NULL DEFAULT ''        -- which device of several; empty: the session's

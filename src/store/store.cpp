@@ -296,7 +296,8 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
     m.measure_seconds = rows.real(11);
     m.tuner_seconds = rows.real(12);
     m.finished_at = rows.real(13);
-    row.kind = rows.text(14) == to_string(RowKind::confirmation) ? RowKind::confirmation : RowKind::search;
+    for (const RowKind kind : {RowKind::confirmation, RowKind::confirmed})
+      if (rows.text(14) == to_string(kind)) row.kind = kind;
     row.run = rows.integer(15);
     row.stage = rows.text(16);
     row.board = rows.text(17);

@@ -223,14 +223,23 @@ void Ledger::set_phase(const std::string& phase) {
 }
 
 void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective) {
+  StoredRow row;
+  row.configuration = space_.configuration(index);
+  row.measurement = std::move(mean);
+  row.kind = RowKind::confirmed;
+  row.run = run_;
+  row.stage = stage_;
+  // Of the mean, not the mean of theirs: what is told of a configuration fits together.
+  compute_metrics(row.measurement, row.configuration);
   Entry& entry = entries_.at(index);
-  entry.measurement = std::move(mean);
+  entry.measurement = row.measurement;
   entry.rounds = rounds;
   entry.confirmed_for = objective;
-  if (!options_.store || run_ == 0 || confirmed_) return;
+  if (!options_.store || run_ == 0) return;
   const std::lock_guard lock(mutex_);
-  options_.store->set_confirmed(run_, rounds);
+  if (!confirmed_) options_.store->set_confirmed(run_, rounds);
   confirmed_ = true;
+  options_.store->add(options_.session, row);
 }
 
 void Ledger::end_run(const std::string& why) {

@@ -310,16 +310,17 @@ TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts)
   Store store = open_store();
   const std::int64_t id = session_of(store);
   const SessionResult result = run(&store, id);
-  std::map<std::string, int> search, rounds;
+  std::map<std::string, int> search, rounds, means;
   for (const StoredRow& row : store.rows(id)) {
     const std::string key = row.configuration[0].to_string() + "," + row.configuration[1].to_string();
-    ++(row.kind == RowKind::search ? search : rounds)[key];
+    ++(row.kind == RowKind::search ? search : row.kind == RowKind::confirmation ? rounds : means)[key];
     EXPECT_EQ(row.run, 1);
   }
   EXPECT_EQ(search.size(), 30u);
   for (const auto& [key, count] : search) EXPECT_EQ(count, 1) << key;
-  EXPECT_EQ(rounds.size(), 4u) << "three candidates and the default";
+  EXPECT_EQ(rounds.size(), 3u) << "the default is among the first three";
   for (const auto& [key, count] : rounds) EXPECT_EQ(count, 3) << key;
+  EXPECT_EQ(means.size(), 3u);
   const std::vector<StoredRow> counting = store.results(id);
   ASSERT_EQ(counting.size(), 30u);
   for (const StoredRow& row : counting) {

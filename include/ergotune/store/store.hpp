@@ -56,8 +56,9 @@ struct SessionInfo {
   std::uint64_t runs = 0;
 };
 
-/// Why a row was measured: on the way to the best, or as a round of the confirmation, side by side with its rivals.
-enum class RowKind { search, confirmation };
+/// What a row is: measured on the way to the best; a round of the confirmation, side by side with its rivals; the mean of
+/// these rounds, with the metrics that follow from it.
+enum class RowKind { search, confirmation, confirmed };
 std::string to_string(RowKind kind);
 
 struct StoredRow {
@@ -75,8 +76,7 @@ struct StoredRow {
 };
 
 /// Of every row of a session, the one that counts for each configuration, in the order of their first:
-/// - the mean of its rounds (combine(), measure/combine.hpp), where a run has confirmed it and nothing was measured
-///   since; a round that failed counts in the place of the mean;
+/// - the last that is `confirmed`, unless it was searched anew since (a failure that was tried again);
 /// - else of several one that is ok before one that has not converged before a failure; of failures the last.
 std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs);
 

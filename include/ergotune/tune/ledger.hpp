@@ -101,7 +101,7 @@ class Ledger : private RunJournal {
   void set_phase(const std::string& phase);
   /// Rows from now on belong to this stage of a plan; empty: to none.
   void set_stage(std::string stage) { stage_ = std::move(stage); }
-  /// The means of a finished confirmation count from now on.
+  /// The mean of a finished confirmation counts from now on, with its metrics.
   void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective);
   void end_run(const std::string& why);
 

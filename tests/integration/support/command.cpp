@@ -86,7 +86,8 @@ std::map<std::string, std::vector<std::string>> stored_rows(const std::filesyste
   query(store, "SELECT 1 FROM sqlite_master WHERE name = 'measurements'",
         [&](sqlite3_stmt*) { begun = true; });
   if (!begun) return rows;
-  query(store, "SELECT configuration, status FROM measurements ORDER BY id",
+  // Rounds of a confirmation are rows of their own kind.
+  query(store, "SELECT configuration, status FROM measurements WHERE kind = 'search' ORDER BY id",
         [&](sqlite3_stmt* statement) { rows[text_of(statement, 0)].push_back(text_of(statement, 1)); });
   return rows;
 }

@@ -35,7 +35,7 @@ ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::stri
 /// Standard output as one JSON document; fails the test with the command's words when it is none.
 nlohmann::json json_of(const ProcessResult& result);
 
-/// The rows of a store's only session: configuration as text -> statuses, one per row.
+/// The search rows of a store's only session (no rounds of a confirmation): configuration as text -> statuses, one per row.
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store);
 /// What SQLite's integrity check says: "ok".
 std::string integrity(const std::filesystem::path& store);

@@ -1,0 +1,153 @@
+// kill -9 at random moments of everything that goes through the ledger: it resumes, no row is lost, none is measured
+// twice, clocks come back. ERGOTUNE_KILLS says how often each (3); docs/measurements tells of longer campaigns.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/random.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using Rows = std::map<std::string, std::vector<std::string>>;
+
+int kills() {
+  const char* text = std::getenv("ERGOTUNE_KILLS");
+  return text ? std::atoi(text) : 3;
+}
+
+/// What was there is still there, each configuration once.
+void expect_nothing_lost(const Rows& before, const Rows& after, int kill) {
+  for (const auto& [configuration, statuses] : after) EXPECT_EQ(statuses.size(), 1u) << configuration << ", kill " << kill;
+  for (const auto& [configuration, statuses] : before) {
+    ASSERT_TRUE(after.contains(configuration)) << configuration << " was lost by kill " << kill;
+    EXPECT_EQ(after.at(configuration), statuses) << configuration;
+  }
+}
+
+/// Starts the command again and again and kills it; `longest` is how long it is left alone (s). How many culprits the
+/// store names in the end.
+int campaign(const TemporaryFolder& folder, const std::function<ChildProcess()>& start, const std::filesystem::path& store,
+             double longest, const std::function<void(int)>& after_kill = {}) {
+  Random random(20261121);
+  Rows known;
+  for (int kill = 1; kill <= kills(); ++kill) {
+    ChildProcess session = start();
+    std::this_thread::sleep_for(std::chrono::duration<double>(longest * random.uniform()));
+    ::kill(session.pid(), SIGKILL);
+    EXPECT_TRUE(session.wait(20));
+    if (after_kill) after_kill(kill);
+    if (!std::filesystem::exists(store)) continue;
+    EXPECT_EQ(integrity(store), "ok");
+    Rows now = stored_rows(store);
+    expect_nothing_lost(known, now, kill);
+    known = std::move(now);
+  }
+  int culprits = 0;
+  for (const auto& [configuration, statuses] : known) culprits += statuses.front() == "runtime_error";
+  EXPECT_LE(culprits, kills()) << "at most one a kill";
+  return culprits;
+}
+
+const char* const kClockedProblem = R"toml(
+name = "clocked"
+objective = "energy"
+[parameters]
+turn = [1, 2, 3, 4, 5, 6]
+[execution]
+core_clock_mhz = [600, 900, 1200, 1500]
+[kernel]
+function = "work"
+arguments = [
+  { name = "n", type = "int32", value = 100 },
+  { name = "b", type = "float32", count = 100, access = "write" },
+]
+[kernel.source.c]
+text = '''
+static volatile int sink;
+void work(int n, float* b) {
+  for (int i = 0; i < n; ++i) b[i] = i;
+  for (int i = 0; i < 100000 * turn; ++i) sink = i;
+}
+'''
+)toml";
+
+TEST(Kill, ALiveTuneGoesOnWhereItWas) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(60));
+  const std::vector<std::string> tune{"tune", "c.toml", "--device", "host", "--strategy", "random",
+                                      "--store", "c.db", "--precision", "10", "--quiet"};
+  campaign(folder, [&] { return start_ergotune(folder, tune); }, folder.path() / "c.db", 1.5);
+  auto json = tune;
+  json.push_back("--json");
+  const auto document = json_of(ergotune(folder, json));
+  EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), 60);
+  for (const auto& [configuration, statuses] : stored_rows(folder.path() / "c.db"))
+    EXPECT_EQ(statuses.size(), 1u) << configuration;
+}
+
+struct KillOnABoard : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
+  TemporaryFolder folder;
+  void SetUp() override {
+    auto environment = nvml.environment();
+    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
+    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
+      unsetenv(name);
+  }
+  void expect_restored(int kill) {
+    const double deadline = host_seconds() + 20;
+    while (nvml.board().locked != 0 && host_seconds() < deadline) ::usleep(20'000);
+    EXPECT_EQ(nvml.board().locked, 0) << "the clock is still locked after kill " << kill;
+  }
+};
+
+TEST_F(KillOnABoard, APlanWithClocksGoesOnWhereItWas) {
+  folder.write("p.toml", kClockedProblem);
+  const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "--plan", "energy_then_clocks",
+                                      "--sensor", "nvml:0", "--control", "nvml:0", "--energy-budget", "0.1",
+                                      "--precision", "10", "--store", "p.db", "--quiet"};
+  campaign(folder, [&] { return start_ergotune(folder, tune); }, folder.path() / "p.db", 4,
+           [this](int kill) { expect_restored(kill); });
+  auto json = tune;
+  json.push_back("--json");
+  const auto document = json_of(ergotune(folder, json));
+  ASSERT_EQ(document["plans"].size(), 1u);
+  const auto& plan = document["plans"][0];
+  EXPECT_FALSE(plan.contains("why_not")) << plan;
+  EXPECT_EQ(plan["evaluated"], stored_rows(folder.path() / "p.db").size()) << "all of it is in the store, once";
+  // Once more: nothing is left to measure.
+  const auto again = json_of(ergotune(folder, json));
+  EXPECT_EQ(again["plans"][0]["known"], again["plans"][0]["evaluated"]);
+  EXPECT_EQ(again["plans"][0]["best"]["configuration"], plan["best"]["configuration"]);
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+TEST_F(KillOnABoard, AModelFitGoesOnWhereItWas) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  const std::vector<std::string> model{"model", "--device", "opencl", "--sensor", "nvml:0", "--control", "nvml:0",
+                                       "--clocks", "5", "--store", "m.db"};
+  campaign(folder, [&] { return start_ergotune(folder, model); }, folder.path() / "m.db", 6,
+           [this](int kill) { expect_restored(kill); });
+  auto json = model;
+  json.push_back("--json");
+  const auto document = json_of(ergotune(folder, json, 240));
+  EXPECT_EQ(document["samples"].size(), 5u) << document;
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+}  // namespace
+}  // namespace ergotune::test
