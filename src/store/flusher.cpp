@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+
 namespace ergotune {
 
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenFlushes{100};
 
 /// The log is opened anew each time: SQLite may have made a new file of that name since.
 void flush_file(const std::filesystem::path& file) {
@@ -38,7 +42,8 @@ void Flusher::wrote() {
 
 void Flusher::wait() {
   std::unique_lock lock(mutex_);
-  const std::uint64_t until = written_;
+  const std::uint64_t until = awaited_ = written_;
+  changed_.notify_all();
   changed_.wait(lock, [&] { return flushed_ >= until; });
 }
 
@@ -53,6 +58,8 @@ void Flusher::run() {
     lock.lock();
     flushed_ = now;
     changed_.notify_all();
+    // A commit that meets a flush waits for it: one flush for all that comes within a moment.
+    changed_.wait_for(lock, kBetweenFlushes, [&] { return stop_ || awaited_ > flushed_; });
   }
 }
 

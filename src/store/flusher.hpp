@@ -18,7 +18,7 @@ class Flusher {
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
-  /// Something was written; the flush begins at once and does not hold the caller up.
+  /// Something was written; it is flushed within a tenth of a second, which does not hold the caller up.
   void wrote();
   /// Returns when everything written before is on the disk.
   void wait();
@@ -28,7 +28,7 @@ class Flusher {
   std::filesystem::path log_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t written_ = 0, flushed_ = 0;
+  std::uint64_t written_ = 0, flushed_ = 0, awaited_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -199,9 +199,15 @@ std::string Store::document(std::int64_t session) const {
   return rows.step() ? rows.text(0) : std::string();
 }
 
-void Store::begin(std::int64_t session, const Configuration& configuration) {
+void Store::begin(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
+  Transaction transaction(state_->database);
+  if (ended) {
+    state_->delete_running->bind(1, session).bind(2, configuration_text(*ended));
+    state_->delete_running->run();
+  }
   state_->insert_running->bind(1, session).bind(2, configuration_text(configuration)).bind(3, wall_seconds());
   state_->insert_running->run();
+  transaction.commit();
   state_->flusher->wrote();
 }
 

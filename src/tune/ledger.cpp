@@ -105,11 +105,9 @@ void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
     // What ran on this slot before has ended, though its row may not be written yet: should all of this die now, it is
     // no culprit.
     const auto before = pending_.find(std::exchange(on_slot_[slot], request.id));
-    if (before != pending_.end() && before->second.noted) {
-      options_.store->withdraw(options_.session, before->second.configuration);
-      before->second.noted = false;
-    }
-    options_.store->begin(options_.session, pending->second.configuration);
+    const bool ended = before != pending_.end() && std::exchange(before->second.noted, false);
+    options_.store->begin(options_.session, pending->second.configuration,
+                          ended ? &before->second.configuration : nullptr);
     pending->second.noted = true;
   } catch (...) {
     fault_ = std::current_exception();

@@ -116,13 +116,14 @@ class Store {
 
   /// Writes down that a configuration is about to run: after a crash of the whole session, unfinished() says who was
   /// running.
-  void begin(std::int64_t session, const Configuration& configuration);
+  /// `ended`, when given: what was begun before on the same slot has ended, though its row is not here yet; in one go.
+  void begin(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
   std::vector<Configuration> unfinished(std::int64_t session) const;
   /// Takes begin() back: the configuration did not run to its end because the session was ended cleanly (Ctrl-C, a
   /// spent budget), which is no fault of its own. Nothing happens when it was not begun.
   void withdraw(std::int64_t session, const Configuration& configuration);
   /// Also ends begin(). When it returns, the row survives the death of this process in any way; it is on its way to
-  /// the disk, which it reaches within one disk flush (some ms), so that it survives the death of the machine as well.
+  /// the disk, which it reaches within a tenth of a second, so that it survives the death of the machine as well.
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
   /// The same with all that is known of the row (its id and session-wide fields are filled in by the store).
   void add(std::int64_t session, const StoredRow& row);
