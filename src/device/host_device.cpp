@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <system_error>
 #include <thread>
 
 #include "device/backend.hpp"
@@ -80,7 +82,11 @@ class HostKernel : public LoadedKernel {
   }
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;
-  ~HostKernel() override { dlclose(library_); }
+  ~HostKernel() override {
+    // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp, whose
+    // threads outlive every parallel region): such an object stays. Those loaded later find these threads and may go.
+    if (!new_threads()) dlclose(library_);
+  }
 
   Resources resources() const override { return {}; }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>& arguments) override {
@@ -108,6 +114,18 @@ class HostKernel : public LoadedKernel {
   struct Scalar {
     alignas(16) std::byte bytes[16] = {};
   };
+  static std::set<std::string> threads() {
+    std::set<std::string> numbers;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+      numbers.insert(entry.path().filename().string());
+    return numbers;
+  }
+  bool new_threads() const {
+    const auto now = threads();
+    return now.empty() || !std::includes(threads_before_.begin(), threads_before_.end(), now.begin(), now.end());
+  }
+  std::set<std::string> threads_before_ = threads();
   void* library_ = nullptr;
   void (*call_)(void**) = nullptr;
   std::vector<void*> pointers_;
