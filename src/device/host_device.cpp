@@ -57,6 +57,15 @@ struct HostMarker : Marker {
   double time = 0;
 };
 
+/// The loader's words begin with the name of a file that nobody knows.
+std::string why_not_loaded(const std::string& words) {
+  constexpr std::string_view kMissing = "undefined symbol: ";
+  const std::size_t at = words.find(kMissing);
+  if (at == std::string::npos) return words;
+  return fmt::format("error: neither the source nor what it is linked with has a function or variable \"{}\"",
+                     words.substr(at + kMissing.size()));
+}
+
 class HostKernel : public LoadedKernel {
  public:
   explicit HostKernel(const Binary& binary) {
@@ -70,7 +79,7 @@ class HostKernel : public LoadedKernel {
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const char* words = library_ ? nullptr : dlerror();
     unlink(path.c_str());
-    if (!library_) throw DeviceError(DeviceFault::compile, words ? words : "dlopen failed");
+    if (!library_) throw DeviceError(DeviceFault::compile, why_not_loaded(words ? words : "dlopen failed"));
     call_ = reinterpret_cast<void (*)(void**)>(dlsym(library_, binary.entry.c_str()));
     auto* found = reinterpret_cast<int (*)()>(dlsym(library_, "ergotune_found"));
     if (!call_ || (found && !found())) {

@@ -214,6 +214,22 @@ void note_macro_clashes(Target& target) {
     target.notes.push_back(note);
 }
 
+void note_what_nobody_checks(Target& target, const TargetOptions& options) {
+  if (!options.live.measure.verify || options.verifier ||
+      target.original.verification.kind == Verification::Kind::none)
+    return;
+  const auto& arguments = target.original.kernel().arguments;
+  const auto is = [&](Argument::Kind kind, bool written) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& argument) {
+      return argument.kind == kind && (!written || argument.access != Access::read);
+    });
+  };
+  if (is(Argument::Kind::buffer, false) && !is(Argument::Kind::buffer, true))
+    target.notes.push_back(
+        "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
+        "\"read_write\" of its outputs");
+}
+
 void open_live(Target& target, const TargetOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
@@ -224,6 +240,7 @@ void open_live(Target& target, const TargetOptions& options) {
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
+  note_what_nobody_checks(target, options);
   std::unique_ptr<Control> control = find_control(target, options);
   if (control) {
     resolve_execution_parameters(target.problem, *control, options.suggested);

@@ -1,5 +1,4 @@
 // The host backend: C, C++ and Fortran functions compiled and called for real.
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -185,7 +184,6 @@ TEST_F(HostTest, WhatMayHaveStartedThreadsStaysLoaded) {
   run(parallel, {of(*x)});
   const int kept = kernels_mapped();
   EXPECT_GT(kept, before) << "its threads wait in libgomp, which goes with its last user";
-  EXPECT_NE(dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD), nullptr);
   for (int i = 0; i < 20; ++i) run(parallel, {of(*x)});
   EXPECT_EQ(kernels_mapped(), kept) << "the next ones find the threads there";
 }
@@ -229,6 +227,18 @@ TEST_F(HostTest, ABufferOfOtherNumbersThanTheFunctionTakesIsACompileFault) {
                 "")
           << taken;
     }
+  }
+}
+
+TEST_F(HostTest, AFunctionThatIsNotThereIsNamedAlone) {
+  const auto binary = open_compiler("host")->compile(job(Language::c, "void f(void);", "f", {}));
+  try {
+    device_->load(binary);
+    ADD_FAILURE();
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::compile);
+    EXPECT_THAT(error.what(), HasSubstr("has a function or variable \"f\""));
+    EXPECT_THAT(error.what(), testing::Not(HasSubstr("/"))) << "no name of a temporary file";
   }
 }
 
