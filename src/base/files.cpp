@@ -7,6 +7,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include "ergotune/base/error.hpp"
 
 namespace ergotune {
 
@@ -40,7 +44,20 @@ int write_all(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-int write_file(const std::filesystem::path& file, std::string_view bytes) {
+int write_file(const std::filesystem::path& name, std::string_view bytes) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(name, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_directory(status)) {
+    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return errno;
+    const int trouble = write_all(descriptor, bytes);
+    return ::close(descriptor) != 0 && trouble == 0 ? errno : trouble;
+  }
+  const std::filesystem::path target =
+      std::filesystem::is_symlink(std::filesystem::symlink_status(name, ignored)) ? std::filesystem::weakly_canonical(name, ignored)
+                                                                                  : name;
+  const std::filesystem::path file = target.empty() ? name : target;
   static std::atomic<unsigned> number{0};  // threads of one process may write the same file
   const std::string fresh = fmt::format("{}.{}-{}", file.string(), ::getpid(), ++number);
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -50,6 +67,15 @@ int write_file(const std::filesystem::path& file, std::string_view bytes) {
   if (trouble == 0 && std::rename(fresh.c_str(), file.c_str()) != 0) trouble = errno;
   if (trouble != 0) ::unlink(fresh.c_str());
   return trouble;
+}
+
+void write_named_file(const std::filesystem::path& file, std::string_view bytes) {
+  const int trouble = write_file(file, bytes);
+  if (trouble == 0) return;
+  const char* what = trouble == ENOENT   ? "its folder is not there"
+                     : trouble == EISDIR ? "a folder has that name"
+                                         : std::strerror(trouble);
+  throw UserError(fmt::format("cannot be written ({}); name another file, or mend that", what), {file.string(), 0, 0});
 }
 
 }  // namespace ergotune

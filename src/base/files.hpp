@@ -12,7 +12,11 @@ namespace ergotune {
 std::optional<std::string> read_file(const std::filesystem::path& file);
 
 /// Written whole or not at all: into a file of its own beside it, which then takes its place. Returns 0 or
-/// errno; what stood there before is left as it was when it fails.
+/// errno; what stood there before is left as it was when it fails. A symbolic link stays one; what is no file (a pipe,
+/// /dev/stdout) is written to.
 int write_file(const std::filesystem::path& file, std::string_view bytes);
+
+/// The same for a file that a user has named: throws UserError that says what is wrong with it.
+void write_named_file(const std::filesystem::path& file, std::string_view bytes);
 
 }  // namespace ergotune

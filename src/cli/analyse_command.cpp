@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
@@ -194,9 +194,7 @@ void analyse(const AnalyseArguments& arguments) {
   const auto centrality = centralities(recording, tradeoff, kind);
   if (!arguments.figure.empty()) {
     if (!tradeoff.has_energy) throw UserError("--figure: no energies were recorded to draw");
-    std::ofstream out(arguments.figure);
-    out << figure_of(recording, tradeoff);
-    if (!out.flush()) throw UserError("cannot write the figure " + arguments.figure);
+    write_named_file(arguments.figure, figure_of(recording, tradeoff));
   }
   if (arguments.json) {
     print_json(document_of(recording, tradeoff, centrality, arguments));

@@ -1,10 +1,10 @@
 // ergotune export: stored results in the formats of others.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/results.hpp"
 #include "ergotune/base/error.hpp"
@@ -21,15 +21,6 @@ struct ExportOptions {
 };
 
 const std::vector<std::string> kFormats{"kt", "t4", "t4-metadata", "csv", "wisdom", "header"};
-
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file, std::ios::binary);
-  stream << text;
-  stream.close();
-  if (!stream)
-    throw UserError("cannot write this file: does its folder exist, and may you write there?",
-                    {file.string(), 0, 0});
-}
 
 /// Wisdom and headers hold the best of every session (or of the one asked for).
 std::string best_text(const ExportOptions& options, std::size_t& count) {
@@ -65,7 +56,7 @@ void export_results(const ExportOptions& options) {
     fmt::print("{}", text);
     return;
   }
-  write_file(options.output, text);
+  write_named_file(options.output, text);
   if (options.json) {
     print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", count}});
   } else {
@@ -88,7 +79,7 @@ void add_export_command(Verb app) {
       .one_of(kFormats);
   verb.add_option("-o,--output", options->output, "File to write (default: standard output)");
   verb.add_option("--session", options->session,
-                  "Session of the store (default: the latest; wisdom and header: all)");
+                  "Session of the store (default: the one worked on last; wisdom and header: all)");
   verb.add_option("--objective", options->objective, "Choose the best by this instead of what was tuned for");
   add_json_option(verb, options->json);
   verb.footer(

@@ -1,7 +1,9 @@
 // The command: ergotune VERB ...
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -44,10 +46,14 @@ void add_verbs(ergotune::cli::Verb app) {
 int main(int argc, char** argv) {
   using namespace ergotune;
   try {
-    return cli::run_command(
+    const int code = cli::run_command(
         "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
         "of both.",
         add_verbs, argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    // a script must not take half a document for a whole one
+    fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
+    return 1;
   } catch (const UserError& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
     return 2;

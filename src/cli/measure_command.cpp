@@ -1,6 +1,7 @@
 // ergotune measure: one configuration, the same way `tune` measures it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "cli/progress.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/metrics.hpp"
+#include "kernel/configure.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -56,6 +58,27 @@ Configuration configuration_from(const std::string& text, const std::vector<Para
   return configuration;
 }
 
+/// Which value or restriction keeps a configuration out of the space.
+std::string why_not(const PreparedSession& prepared, const Configuration& configuration) {
+  const auto& parameters = prepared.space->parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& values = parameters[i].values;
+    if (values.empty() || std::find(values.begin(), values.end(), configuration[i]) != values.end()) continue;
+    std::string known;
+    for (std::size_t v = 0; v < std::min<std::size_t>(values.size(), 20); ++v)
+      known += fmt::format("{}{}", v ? ", " : "", values[v].to_string());
+    return fmt::format("{} has no value {}, it has {}{}", parameters[i].name, configuration[i].to_string(), known,
+                       values.size() > 20 ? " ..." : "");
+  }
+  const ConfigurationScope names(parameters, configuration, prepared.constants);
+  for (const Restriction& restriction : prepared.problem.restrictions) {
+    const Scope scope = names.scope();
+    const bool met = restriction.function ? restriction.function(scope) : restriction.expression.evaluate(scope).truthy();
+    if (!met) return fmt::format("the restriction \"{}\" does not hold", restriction.label());
+  }
+  return "it is none of those that are searched";
+}
+
 void measure(const MeasureArguments& arguments) {
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
@@ -75,8 +98,9 @@ void measure(const MeasureArguments& arguments) {
   const auto index = prepared.space->index_of(configuration);
   if (!index) {
     throw UserError(
-        fmt::format("the configuration {} is not in the search space of {}; see: ergotune space {}",
-                    describe(parameters, configuration), prepared.problem.name, arguments.file));
+        fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
+                    describe(parameters, configuration), prepared.problem.name, why_not(prepared, configuration),
+                    arguments.file));
   }
   // Where results are compared with the first correct configuration's, the default's is the one to trust.
   const auto fallback = default_of(*prepared.space);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/interruption.hpp"
@@ -240,9 +240,7 @@ void fit(const ModelArguments& arguments) {
   ClockRange range;
   if (model.usable) range = suggested_range(model, arguments.share, sampling.supported_mhz);
   if (!arguments.figure.empty() && !sampling.samples.empty()) {
-    std::ofstream out(arguments.figure);
-    out << figure_of(sampling, model);
-    if (!out.flush()) throw UserError("cannot write the figure " + arguments.figure);
+    write_named_file(arguments.figure, figure_of(sampling, model));
   }
   if (arguments.json) {
     print_json(document_of(sampling, model, range));

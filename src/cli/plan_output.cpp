@@ -1,9 +1,9 @@
+#include "base/files.hpp"
 #include "cli/plan_output.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -151,9 +151,7 @@ void tune_by_plans(PreparedSession& prepared, const std::string& names, const Se
       ergotune::run_plans(prepared, names, options, [&](const SessionProgress& now) { progress(now); });
   progress.finish();
   if (!figure.empty()) {
-    std::ofstream out(figure);
-    out << plans_figure(comparison);
-    if (!out.flush()) throw UserError(fmt::format("cannot write the figure {}", figure.string()));
+    write_named_file(figure, plans_figure(comparison));
   }
   if (json) {
     print_json(plans_document(comparison, prepared.space->parameters()));

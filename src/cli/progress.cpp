@@ -1,11 +1,14 @@
 #include "cli/progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "ergotune/base/clock.hpp"
 
@@ -43,6 +46,28 @@ std::string human_duration(double seconds) {
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
+
+std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t columns) {
+  const auto joined = [&] {
+    std::string text;
+    for (const auto& [worth, part] : parts) text += part;
+    return text;
+  };
+  while (parts.size() > 1 && joined().size() >= columns)
+    parts.erase(std::min_element(parts.begin(), parts.end(),
+                                 [](const auto& a, const auto& b) { return a.first < b.first; }));
+  return joined().substr(0, columns - 1);
+}
+
+namespace {
+
+std::size_t terminal_columns() {
+  winsize size{};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col : std::numeric_limits<std::size_t>::max();
+}
+
+}  // namespace
 
 ProgressPrinter::ProgressPrinter(bool quiet, std::string objective, std::string unit)
     : quiet_(quiet),
@@ -82,17 +107,18 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   phase_ = progress.phase;
   const std::uint64_t done = progress.evaluated + progress.resumed;
   const double rate = progress.seconds > 0 ? static_cast<double>(progress.evaluated) / progress.seconds : 0;
-  std::string text = fmt::format("{} of {}", done, progress.total);
-  if (progress.resumed > 0) text += fmt::format(" ({} known)", progress.resumed);
-  if (progress.failed > 0) text += fmt::format(", {} failed", progress.failed);
-  text += rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60);
-  if (progress.best) text += fmt::format(", best {} {}", objective_, human(*progress.best, unit_));
+  // each with how dear it is where the line is too long for the terminal, which would scroll with every rewrite
+  std::vector<std::pair<int, std::string>> parts{{9, fmt::format("{} of {}", done, progress.total)}};
+  if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
+  if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
+  parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
+  if (progress.best) parts.emplace_back(8, fmt::format(", best {} {}", objective_, human(*progress.best, unit_)));
   if (!progress.phase.empty()) {
-    text += ", " + progress.phase;
+    parts.emplace_back(6, ", " + progress.phase);
   } else if (progress.seconds_left) {
-    text += fmt::format(", {} left", human_duration(*progress.seconds_left));
+    parts.emplace_back(5, fmt::format(", {} left", human_duration(*progress.seconds_left)));
   }
-  line(text, terminal_);
+  line(fitting(std::move(parts), terminal_ ? terminal_columns() : std::numeric_limits<std::size_t>::max()), terminal_);
 }
 
 }  // namespace ergotune::cli

@@ -1,8 +1,11 @@
 // Progress on standard error: one line that is rewritten on a terminal, plain lines otherwise.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/problem/quantity.hpp"
@@ -19,6 +22,8 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
                           const std::vector<Metric>& metrics);
 /// "1 h 02 min", "3 min 05 s", "12 s".
 std::string human_duration(double seconds);
+/// The parts joined, without those of least worth until they fit into less than `columns`; at last they are cut.
+std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t columns);
 
 class ProgressPrinter {
  public:

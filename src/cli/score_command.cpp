@@ -9,11 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/report/score_page.hpp"
 #include "ergotune/search/score.hpp"
 #include "ergotune/search/tune_strategy.hpp"
+#include "ergotune/store/store.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -53,12 +55,13 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       const std::string file = entry.path().filename().string();
-      const bool is_recording = file.ends_with(".json") || file.ends_with(".json.gz");
+      const bool is_recording = file.ends_with(".json") || file.ends_with(".json.gz") || file.ends_with(".csv") ||
+                                file.ends_with(".csv.gz") || (entry.is_regular_file() && is_store(entry.path()));
       const bool is_other = file.find(".T1.") != std::string::npos || file.find(".T4.") != std::string::npos;
       if (entry.is_regular_file() && is_recording && !is_other) found.push_back(entry.path());
     }
     if (found.empty())
-      throw UserError(fmt::format("{}: no recordings (*.json, *.json.gz) in this folder", name));
+      throw UserError(fmt::format("{}: no recordings (*.json, *.csv, stores) in this folder", name));
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -241,9 +244,7 @@ void run_score(const ScoreArguments& arguments) {
   if (!arguments.runs.empty())
     for (auto& score : score_foreign(arguments.runs, spaces)) scores.push_back(std::move(score));
   if (!arguments.plot.empty()) {
-    std::ofstream file(arguments.plot);
-    file << score_page(scores, spaces);
-    if (!file) throw UserError(fmt::format("{}: cannot be written", arguments.plot));
+    write_named_file(arguments.plot, score_page(scores, spaces));
     fmt::print(stderr, "wrote {}\n", arguments.plot);
   }
   if (arguments.json)

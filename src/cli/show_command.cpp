@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "cli/results.hpp"
 #include "cli/table.hpp"
 #include "ergotune/base/clock.hpp"
+#include "store/failure_groups.hpp"
 
 namespace ergotune::cli {
 
@@ -34,26 +34,13 @@ const Measurement& measurement_of(const RankedResults& ranked, std::size_t row) 
   return ranked.results.rows[row].measurement;
 }
 
-/// Failures with the same message, counted; the first configuration stands for all.
-struct Failure {
-  Status status = Status::runtime_error;
-  std::string message;
-  std::size_t count = 0, first_row = 0;
-};
-
-std::vector<Failure> failures_of(const ResultSet& results) {
-  std::map<std::pair<Status, std::string>, Failure> groups;
+std::vector<FailureGroup> failures_of(const ResultSet& results) {
+  FailureGroups groups;
   for (std::size_t i = 0; i < results.rows.size(); ++i) {
     const Measurement& m = results.rows[i].measurement;
-    if (usable(m.status)) continue;
-    const auto [found, added] = groups.try_emplace({m.status, m.message}, Failure{m.status, m.message, 0, i});
-    ++found->second.count;
+    if (!usable(m.status)) groups.add(i, m.status, m.message);
   }
-  std::vector<Failure> list;
-  for (auto& [key, failure] : groups) list.push_back(std::move(failure));
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Failure& a, const Failure& b) { return a.count > b.count; });
-  return list;
+  return groups.list();
 }
 
 Json row_document(const RankedResults& ranked, std::size_t row) {
@@ -97,12 +84,12 @@ Json document(const RankedResults& ranked, const ShowOptions& options) {
   }
   if (options.failures) {
     json["failures"] = Json::array();
-    for (const Failure& failure : failures_of(results)) {
+    for (const FailureGroup& failure : failures_of(results)) {
       json["failures"].push_back(
           {{"status", to_string(failure.status)},
            {"count", failure.count},
            {"message", failure.message},
-           {"configuration", to_json(results.parameters, results.rows[failure.first_row].configuration)}});
+           {"configuration", to_json(results.parameters, results.rows[failure.first].configuration)}});
     }
   }
   if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
@@ -158,39 +145,54 @@ void print_best(const RankedResults& ranked) {
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
 }
 
+/// Numbers of the parameters that say something in a table: not those with one value.
+std::vector<std::size_t> varying_parameters(const ResultSet& results) {
+  std::vector<std::size_t> varying;
+  for (std::size_t p = 0; p < results.parameters.size(); ++p)
+    if (results.parameters[p].values.size() > 1) varying.push_back(p);
+  return varying;
+}
+
 void print_top(const RankedResults& ranked, std::size_t top) {
   const std::size_t count = std::min(top, ranked.best.size());
   if (count == 0) return;
   const ResultSet& results = ranked.results;
   const std::vector<std::string> values = value_columns(ranked);
+  const std::vector<std::size_t> varying = varying_parameters(results);
+  // Columns that do not fit go from the right: what was wanted and the configuration stay longest.
+  const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
-  header.insert(header.end(), values.begin(), values.end());
-  std::vector<std::size_t> varying;  // a parameter with one value says nothing in a table
-  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
-    if (results.parameters[p].values.size() < 2) continue;
-    varying.push_back(p);
-    header.push_back(results.parameters[p].name);
-  }
+  header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
+  for (const std::size_t p : varying) header.push_back(results.parameters[p].name);
+  header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
+  bool unsure = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
-    std::vector<std::string> cells{std::to_string(i + 1)};
-    for (const std::string& name : values)
-      cells.push_back(with_interval(row.measurement, name, results.metrics));
-    for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+    const bool converged = row.measurement.status != Status::not_converged;
+    unsure = unsure || !converged;
+    std::vector<std::string> cells{fmt::format("{}{}", i + 1, converged ? "" : "~")};
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      if (v == first)
+        for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+      cells.push_back(with_interval(row.measurement, values[v], results.metrics));
+    }
+    if (first == values.size())
+      for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
     table.add(std::move(cells));
   }
   const bool front = ranked.objective.kind() == Objective::Kind::pareto;
-  fmt::print("\n{} {} of {}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
-             table.to_string(2, terminal_width()));
+  fmt::print("\n{} {} of {}\n{}{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
+             table.to_string(2, terminal_width()),
+             unsure ? "  ~ not converged: its interval is wider than was asked for\n" : "");
 }
 
 void print_failures(const ResultSet& results) {
   const auto failures = failures_of(results);
   fmt::print("\nFailures{}\n", failures.empty() ? ": none" : "");
-  for (const Failure& failure : failures) {
+  for (const FailureGroup& failure : failures) {
     fmt::print("  {} x {}, first with {}\n", failure.count, to_string(failure.status),
-               describe(results.parameters, results.rows[failure.first_row].configuration));
+               describe(results.parameters, results.rows[failure.first].configuration));
     std::size_t begin = 0, lines = 0;
     while (begin < failure.message.size()) {
       const std::size_t end = std::min(failure.message.find('\n', begin), failure.message.size());
@@ -243,7 +245,7 @@ void add_show_command(Verb app) {
   Verb verb = app.add_verb("show", "Show the best configurations and the failures of stored results");
   verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
       .show_default();
-  verb.add_option("--session", options->session, "Session of the store (default: the latest)");
+  verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
   verb.add_option("--top", options->top, "Rows of the table of the best").show_default();
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
   verb.add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");

@@ -10,7 +10,8 @@ namespace ergotune::cli {
 
 namespace {
 
-constexpr std::size_t kPlainWidth = 100;
+/// A file or a pipe has room for all: who reads it can cut it.
+constexpr std::size_t kPlainWidth = 100'000;
 
 /// Characters on the screen: UTF-8 continuation bytes take no room.
 std::size_t shown_width(const std::string& text) {

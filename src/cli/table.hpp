@@ -23,7 +23,7 @@ class Table {
   std::vector<bool> left_;
 };
 
-/// Characters a line of the terminal holds; 100 where standard output is no terminal.
+/// Characters a line of the terminal holds; as good as endless where standard output is no terminal.
 std::size_t terminal_width();
 
 }  // namespace ergotune::cli

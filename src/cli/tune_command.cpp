@@ -20,6 +20,9 @@
 namespace ergotune::cli {
 namespace {
 
+/// s; a search that goes on for longer without a bound is told of one.
+constexpr double kLong = 1800;
+
 struct TuneArguments : LiveArguments {
   std::optional<std::string> strategy, budget, store, plan, figure, retry;
   std::vector<std::string> strategy_options;
@@ -115,10 +118,14 @@ void tune(const TuneArguments& arguments) {
   if (arguments.no_store) setup.store.clear();
   setup.resume = !arguments.no_resume;
   SessionOptions options = session_options(arguments, problem.defaults);
+  if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
   setup.simulation_seed = options.seed;
   const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
+  if (plan.empty() && arguments.figure)
+    throw UserError("--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
+  if (!plan.empty()) find_plans(plan, problem);  // an unknown name is told before any device is asked
   if (!plan.empty()) {
     if (const std::string added = prepare_for_plans(problem, setup); !added.empty())
       fmt::print(stderr, "note: {}\n", added);
@@ -126,7 +133,7 @@ void tune(const TuneArguments& arguments) {
 
   options.interrupted = interruption();
   PreparedSession prepared = prepare_session(std::move(problem), setup);
-  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  const std::string unit = prepared.objective->unit();
   if (!arguments.quiet) {
     fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name,
                prepared.evaluator->description(), prepared.space->size());
@@ -137,7 +144,19 @@ void tune(const TuneArguments& arguments) {
     tune_by_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
     return;
   }
-  options.progress = [&](const SessionProgress& p) { progress(p); };
+  const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
+  bool told = bounded || arguments.quiet || options.early_stop;
+  options.progress = [&](const SessionProgress& p) {
+    if (!told && p.evaluated >= 5 && p.seconds_left.value_or(0) > kLong) {
+      progress.finish();
+      fmt::print(stderr,
+                 "note: without a budget all {} configurations are measured, about {} more; Ctrl-C ends it with the best so "
+                 "far and keeps every result, and the next time --budget 10min bounds it\n",
+                 p.total, human_duration(*p.seconds_left));
+      told = true;
+    }
+    progress(p);
+  };
   const SessionResult result = run_session(prepared, options);
   progress.finish();
   if (arguments.json) {

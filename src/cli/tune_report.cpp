@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/live_options.hpp"
 
@@ -23,10 +24,10 @@ Json configuration_document(const PreparedSession& prepared, const Entry& result
 }
 
 /// How many times better the best is than another value; nullopt where a ratio means nothing.
-std::optional<double> gain(const PreparedSession& prepared, double best, double other) {
-  const double ratio = prepared.objective->direction() == Direction::maximise ? best / other : other / best;
-  if (!std::isfinite(ratio) || ratio <= 0) return std::nullopt;
-  return ratio;
+std::optional<double> gain(double best, double other, Direction direction) {
+  if (!(best > 0) || !(other > 0)) return std::nullopt;  // logarithms, negated times: twice as far from zero is no gain
+  const double ratio = direction == Direction::maximise ? best / other : other / best;
+  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
 /// with_interval(), and where the number comes from if nobody measured it.
@@ -50,10 +51,15 @@ std::string statuses_line(const SessionResult& result) {
 
 /// "1.43 x as good as the default (2.60 ms)", and the same for the median.
 void print_gains(const PreparedSession& prepared, const SessionResult& result, double best) {
-  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  const std::string unit = prepared.objective->unit();
   const auto compare = [&](double other, const char* name) {
-    if (const auto ratio = gain(prepared, best, other))
+    if (const auto ratio = gain(best, other, prepared.objective->direction())) {
       fmt::print("  {:.2f} x as good as the {} ({})\n", *ratio, name, human(other, unit));
+    } else if (best != other) {
+      const bool better = prepared.objective->direction() == Direction::maximise ? best > other : best < other;
+      fmt::print("  {} {} than the {} ({})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
+                 human(other, unit));
+    }
   };
   if (result.default_result) {
     const Measurement& other = result.default_result->measurement;
@@ -88,7 +94,7 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
 }
 
 void print_next_best(const PreparedSession& prepared, const SessionResult& result, std::size_t top) {
-  const std::string unit = unit_of(prepared.objective->name(), prepared.problem.metrics);
+  const std::string unit = prepared.objective->unit();
   const std::size_t shown = std::min(top, result.best.size());
   if (shown > 1) fmt::print("\nNext best:\n");
   const bool confirmed = result.confirmation_rounds > 0;
@@ -115,13 +121,45 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
   }
 }
 
-void print_nothing_worked(const SessionResult& result) {
+/// Nothing keeps them: all that the compiler or driver said, up to a screen.
+void print_words(const std::string& words) {
+  if (words.find('\n') == std::string::npos) return;  // the telling line was all
+  constexpr std::size_t kLines = 30;
+  std::istringstream lines(words);
+  std::size_t shown = 0;
+  for (std::string line; std::getline(lines, line); ++shown) {
+    if (shown == kLines) {
+      fmt::print("\n  ... (--json has all of it)");
+      break;
+    }
+    fmt::print("\n  | {}", line);
+  }
+}
+
+void print_nothing_worked(const PreparedSession& prepared, const SessionResult& result) {
   fmt::print("No configuration worked");
   if (!result.commonest_failure.empty()) {
     fmt::print("; the commonest failure ({} of them) is\n  {}", result.commonest_failure_count,
                result.commonest_failure);
+    if (!prepared.store) print_words(result.commonest_failure_words);
   }
   fmt::print("\n");
+  if (prepared.store)
+    fmt::print("All words: ergotune show {} --session {} --failures\n", prepared.store->file().string(),
+               prepared.store_session);
+}
+
+/// A wrong reference makes every right configuration a wrong one.
+void note_disagreement(const PreparedSession& prepared, const SessionResult& result) {
+  const auto count = [&](Status status) {
+    const auto found = result.statuses.find(to_string(status));
+    return found == result.statuses.end() ? std::uint64_t{0} : found->second;
+  };
+  if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return;
+  if (!result.commonest_failure_words.starts_with("output ")) return;  // nothing was compared
+  if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return;
+  fmt::print("\nnote: most configurations compute something else than the reference, which is the first one that ran (the "
+             "default, where it does); if that one is wrong, the others may be right: name a reference in [verification]\n");
 }
 
 }  // namespace
@@ -153,6 +191,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   document["statuses"] = result.statuses;
   if (!result.commonest_failure.empty()) {
     document["commonest_failure"] = {{"message", result.commonest_failure},
+                                     {"words", result.commonest_failure_words},
                                      {"count", result.commonest_failure_count}};
   }
   document["strategy"] = result.strategy;
@@ -177,13 +216,14 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
              result.stopped_because);
   fmt::print("Outcomes: {}\n", statuses_line(result));
   if (result.best.empty()) {
-    print_nothing_worked(result);
+    print_nothing_worked(prepared, result);
   } else if (prepared.objective->kind() == Objective::Kind::pareto) {
     print_front(prepared, result);
   } else {
     print_best(prepared, result);
     print_next_best(prepared, result, top);
   }
+  note_disagreement(prepared, result);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
   if (prepared.store) {
     fmt::print("\nResults: {} (session {})\nNext: ergotune report {} -o report.html\n",

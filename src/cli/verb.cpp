@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <type_traits>
+
+#include "ergotune/base/error.hpp"
 
 namespace ergotune::cli {
 
@@ -29,9 +33,22 @@ Verb Verb::add_verb(const std::string& name, const std::string& description) {
   return Verb(*app_->add_subcommand(name, description));
 }
 
+namespace {
+
+template <class T>
+constexpr bool counts = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::optional<std::uint64_t>>;
+
+/// CLI11 reads "-1" as the largest count there is.
+const CLI::Validator kNoMinus(
+    [](std::string& text) { return text.starts_with('-') ? "must not be negative, not " + text : std::string(); }, "");
+
+}  // namespace
+
 template <class T>
 Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
-  return Option(*app_->add_option(names, target, help));
+  CLI::Option* option = app_->add_option(names, target, help);
+  if constexpr (counts<T>) option->check(kNoMinus);
+  return Option(*option);
 }
 template Option Verb::add_option(const std::string&, std::string&, const std::string&);
 template Option Verb::add_option(const std::string&, int&, const std::string&);
@@ -54,9 +71,24 @@ void Verb::hide() { app_->group(""); }
 void Verb::keep_rest() { app_->prefix_command(); }
 std::vector<std::string> Verb::rest() const { return app_->remaining(); }
 
+namespace {
+
+void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
+  if (word.starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == word) return;
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  }
+  throw UserError(fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" tells more", word, suggestion(word, names)));
+}
+
+}  // namespace
+
 int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
                 char** argv) {
   CLI::App app{description};
+  app.name("ergotune");
   app.require_subcommand(1);
   app.set_version_flag("--version", "ergotune " ERGOTUNE_VERSION);
   app.footer(
@@ -69,8 +101,17 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   });
   app.get_formatter()->column_width(34);
   add_verbs(Verb(app));
+  std::vector<std::string> words(argv + 1, argv + argc);
+  // "ergotune help tune" is "ergotune tune --help"
+  if (!words.empty() && words.front() == "help") {
+    words.resize(std::min<std::size_t>(words.size(), 2));
+    std::rotate(words.begin(), words.begin() + 1, words.end());
+    words.back() = "--help";
+  }
+  if (!words.empty()) refuse_unknown_verb(app, words.front());
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const Exit& exit) {

@@ -80,7 +80,7 @@ DeviceInfo resolve(const std::string& id, const Problem* problem) {
 
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments) {
   std::vector<ArgumentSignature> signature;
-  for (const auto& argument : arguments) signature.push_back({argument.kind, argument.type});
+  for (const auto& argument : arguments) signature.push_back({argument.kind, argument.type, argument.name});
   return signature;
 }
 

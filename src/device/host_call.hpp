@@ -1,8 +1,12 @@
 // The call of a host function: a function `void ergotune_call(void** arguments)` that is compiled along with
-// the user's source, so that the compiler itself passes every argument as the function wants it.
+// the user's source, so that the compiler itself passes every argument as the function wants it, and says so where an
+// argument's declaration and the function disagree.
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "ergotune/device/device.hpp"
 
@@ -10,8 +14,22 @@ namespace ergotune::host {
 
 inline constexpr const char* kCallEntry = "ergotune_call";
 
-/// C or C++ text to be put behind the user's source.
-std::string call_in_source(const CompileJob& job);
+/// C or C++ text to be put behind the user's source. A buffer of doubles that is declared float32 does not compile:
+/// the kernel would read beyond its end. What the compiler cannot see (void*, structures, bytes) is passed as it is.
+/// `untyped`: C arguments to be passed as void*, unchecked.
+std::string call_in_source(const CompileJob& job, const std::set<std::size_t>& untyped = {});
+
+/// A pointer that a C compiler refused in call_in_source()'s text.
+struct RefusedPointer {
+  std::size_t argument = 0;
+  std::string wanted;  ///< "const double *"; empty where the words do not tell
+  /// The function wants other numbers. False: a structure or the like, which no declaration can name.
+  bool mismatch = false;
+};
+std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::string& words);
+/// "argument 'x' is declared float32, but the function takes const double *".
+std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer);
+
 /// C text of its own for Fortran, where every argument goes by reference.
 std::string call_of_fortran(const CompileJob& job);
 

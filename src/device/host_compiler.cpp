@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "base/environment.hpp"
@@ -73,36 +74,22 @@ class HostCompiler : public Compiler {
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::c && job.language != Language::cpp && job.language != Language::fortran)
       throw DeviceError(DeviceFault::unsupported, "the host compiles C, C++ and Fortran only");
-    const bool fortran = job.language == Language::fortran;
-    ScratchFolder folder;
-    const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job.language)));
-    const std::string object = folder.file("kernel.so");
-    std::string text = fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line",
-                                   job.source_name.empty() ? source : job.source_name);
-    text += job.source;
-    if (!fortran) text += call_in_source(job);
-    write_source(source, text);
-
-    std::vector<std::string> command = command_for(job.language);
-    for (const char* option : {"-O3", "-fPIC", "-shared"}) command.emplace_back(option);
-    if (fortran) command.insert(command.end(), {"-cpp", "-J", folder.file("")});
-    for (const auto& [name, value] : job.defines) command.push_back(fmt::format("-D{}={}", name, value));
-    for (const auto& include : job.include_folders) command.push_back("-I" + include);
-    command.insert(command.end(), job.options.begin(), job.options.end());
-    command.insert(command.end(), {"-o", object, source});
-    std::string log;
-    if (fortran) {
-      const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
-      write_source(call, call_of_fortran(job));
-      std::vector<std::string> c_command = command_for(Language::c);
-      c_command.insert(c_command.end(), {"-O2", "-fPIC", "-c", "-o", call_object, call});
-      run(c_command);
-      command.push_back(call_object);
+    if (job.language != Language::c) return compile(job, {});
+    try {
+      return compile(job, {});
+    } catch (const DeviceError& error) {
+      const auto refused = refused_pointers(job, error.what());
+      std::set<std::size_t> untyped;
+      for (const RefusedPointer& pointer : refused) {
+        if (pointer.mismatch)
+          throw DeviceError(DeviceFault::compile,
+                            fmt::format("error: {}\n{}", mismatch_words(job, pointer), error.what()),
+                            error.native_code());
+        untyped.insert(pointer.argument);
+      }
+      if (untyped.empty()) throw;
+      return compile(job, untyped);  // structures and the like: nothing to be compared
     }
-    log = run(command);
-    auto code = read_file(object);
-    if (!code) throw Error(fmt::format("cannot read {}: {}", object, std::strerror(errno)));
-    return {std::move(*code), kCallEntry, log};
   }
 
   std::string identity() const override {
@@ -121,6 +108,38 @@ class HostCompiler : public Compiler {
   }
 
  private:
+  static Binary compile(const CompileJob& job, const std::set<std::size_t>& untyped) {
+    const bool fortran = job.language == Language::fortran;
+    ScratchFolder folder;
+    const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job.language)));
+    const std::string object = folder.file("kernel.so");
+    std::string text = fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line",
+                                   job.source_name.empty() ? source : job.source_name);
+    text += job.source;
+    if (!fortran) text += call_in_source(job, untyped);
+    write_source(source, text);
+
+    std::vector<std::string> command = command_for(job.language);
+    for (const char* option : {"-O3", "-fPIC", "-shared"}) command.emplace_back(option);
+    if (fortran) command.insert(command.end(), {"-cpp", "-J", folder.file("")});
+    for (const auto& [name, value] : job.defines) command.push_back(fmt::format("-D{}={}", name, value));
+    for (const auto& include : job.include_folders) command.push_back("-I" + include);
+    command.insert(command.end(), job.options.begin(), job.options.end());
+    command.insert(command.end(), {"-o", object, source});
+    if (fortran) {
+      const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
+      write_source(call, call_of_fortran(job));
+      std::vector<std::string> c_command = command_for(Language::c);
+      c_command.insert(c_command.end(), {"-O2", "-fPIC", "-c", "-o", call_object, call});
+      run(c_command);
+      command.push_back(call_object);
+    }
+    const std::string log = run(command);
+    auto code = read_file(object);
+    if (!code) throw Error(fmt::format("cannot read {}: {}", object, std::strerror(errno)));
+    return {std::move(*code), kCallEntry, log};
+  }
+
   /// Runs a compiler; gives its warnings, throws its errors.
   static std::string run(const std::vector<std::string>& command) {
     ProcessResult result;

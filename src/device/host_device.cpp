@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <system_error>
 #include <thread>
 
 #include "device/backend.hpp"
@@ -55,6 +57,15 @@ struct HostMarker : Marker {
   double time = 0;
 };
 
+/// The loader's words begin with the name of a file that nobody knows.
+std::string why_not_loaded(const std::string& words) {
+  constexpr std::string_view kMissing = "undefined symbol: ";
+  const std::size_t at = words.find(kMissing);
+  if (at == std::string::npos) return words;
+  return fmt::format("error: neither the source nor what it is linked with has a function or variable \"{}\"",
+                     words.substr(at + kMissing.size()));
+}
+
 class HostKernel : public LoadedKernel {
  public:
   explicit HostKernel(const Binary& binary) {
@@ -68,7 +79,7 @@ class HostKernel : public LoadedKernel {
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const char* words = library_ ? nullptr : dlerror();
     unlink(path.c_str());
-    if (!library_) throw DeviceError(DeviceFault::compile, words ? words : "dlopen failed");
+    if (!library_) throw DeviceError(DeviceFault::compile, why_not_loaded(words ? words : "dlopen failed"));
     call_ = reinterpret_cast<void (*)(void**)>(dlsym(library_, binary.entry.c_str()));
     auto* found = reinterpret_cast<int (*)()>(dlsym(library_, "ergotune_found"));
     if (!call_ || (found && !found())) {
@@ -80,7 +91,11 @@ class HostKernel : public LoadedKernel {
   }
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;
-  ~HostKernel() override { dlclose(library_); }
+  ~HostKernel() override {
+    // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp, whose
+    // threads outlive every parallel region): such an object stays. Those loaded later find these threads and may go.
+    if (!new_threads()) dlclose(library_);
+  }
 
   Resources resources() const override { return {}; }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>& arguments) override {
@@ -108,6 +123,18 @@ class HostKernel : public LoadedKernel {
   struct Scalar {
     alignas(16) std::byte bytes[16] = {};
   };
+  static std::set<std::string> threads() {
+    std::set<std::string> numbers;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+      numbers.insert(entry.path().filename().string());
+    return numbers;
+  }
+  bool new_threads() const {
+    const auto now = threads();
+    return now.empty() || !std::includes(threads_before_.begin(), threads_before_.end(), now.begin(), now.end());
+  }
+  std::set<std::string> threads_before_ = threads();
   void* library_ = nullptr;
   void (*call_)(void**) = nullptr;
   std::vector<void*> pointers_;

@@ -77,6 +77,11 @@ class OpenclKernel : public LoadedKernel {
   }
 
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override {
+    cl_uint taken = 0;
+    if (api().clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, nullptr) == CL_SUCCESS &&
+        taken != arguments.size())
+      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem gives {}", taken,
+                                                         arguments.size()));
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const auto& argument = arguments[i];
       const auto index = static_cast<cl_uint>(i);
@@ -103,6 +108,18 @@ class OpenclKernel : public LoadedKernel {
   }
 
   cl_kernel get() const { return kernel_; }
+  /// What a driver's refusal of the block means here.
+  DeviceError refused_block(cl_int code) const {
+    const std::size_t items = local[0] * local[1] * local[2];
+    const int most = resources().max_threads_per_block;
+    const std::string limit =
+        most > 0 && items > static_cast<std::size_t>(most)
+            ? fmt::format("{} work items, and this kernel takes {} at most on this device", items, most)
+            : std::string("not what a dimension of this device, or the kernel's reqd_work_group_size, allows");
+    return DeviceError(DeviceFault::launch,
+                       fmt::format("a block of {} x {} x {} is {}: {}", local[0], local[1], local[2], limit, error_name(code)),
+                       code);
+  }
   std::size_t global[3] = {1, 1, 1}, local[3] = {1, 1, 1};
   cl_uint dimensions = 1;
 
@@ -201,9 +218,11 @@ class OpenclDevice : public Device {
       // an event costs time: only the first command after a marker and the last of a run can be asked about
       const bool wanted = i + 1 == count || queue.awaited();
       cl_event event = nullptr;
-      check(api().clEnqueueNDRangeKernel(queue.get(), kernel.get(), kernel.dimensions, nullptr, kernel.global,
-                                         kernel.local, 0, nullptr, wanted ? &event : nullptr),
-            DeviceFault::launch, "clEnqueueNDRangeKernel");
+      const cl_int code =
+          api().clEnqueueNDRangeKernel(queue.get(), kernel.get(), kernel.dimensions, nullptr, kernel.global,
+                                       kernel.local, 0, nullptr, wanted ? &event : nullptr);
+      if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE) throw kernel.refused_block(code);
+      check(code, DeviceFault::launch, "clEnqueueNDRangeKernel");
       if (wanted)
         queue.queued(Event(event));
       else

@@ -1,6 +1,7 @@
 #include "measure/arguments.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -162,6 +163,11 @@ std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const 
 std::vector<std::byte> initial_contents(const Argument& argument, std::size_t count, std::size_t position) {
   const Fill& fill = argument.fill;
   const std::size_t bytes = count * size_of(argument.type);
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (static_cast<double>(bytes) > memory)
+    throw UserError(fmt::format("argument \"{}\" has {} elements, {:.1f} GiB; this machine has {:.1f} GiB of memory",
+                                argument.name, count, static_cast<double>(bytes) / 0x1p30, memory / 0x1p30),
+                    argument.place);
   if (fill.kind == Fill::Kind::file) return read_elements(argument, bytes);
   std::vector<std::byte> contents(bytes);
   if (fill.kind == Fill::Kind::data) {

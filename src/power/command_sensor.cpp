@@ -88,7 +88,8 @@ class CommandSensor : public Sensor {
       out.push_back({line.time ? *line.time + offset_ : now, info_.gain * line.watts + info_.offset});
     if (out.size() > before) return ReadStatus::ok;
     if (!ended) return ReadStatus::no_new_data;
-    error_ = "the sensor program has ended" + (error_.empty() ? "" : "; " + error_);
+    if (!ended_) error_ = why_ended() + (error_.empty() ? "" : "; " + error_);
+    ended_ = true;  // said once, however often it is asked
     return ReadStatus::failed;
   }
 
@@ -115,6 +116,22 @@ class CommandSensor : public Sensor {
     if (pid_ < 0) throw Error(fmt::format("cannot start {}: {}", command, std::strerror(errno)));
     setpgid(pid_, pid_);
     fcntl(output_, F_SETFL, O_NONBLOCK);
+  }
+
+  std::string why_ended() {
+    int status = 0;
+    pid_t reaped = 0;
+    for (int tries = 0; tries < 50 && reaped == 0; ++tries) {  // its output ends a moment before it does
+      reaped = ::waitpid(pid_, &status, WNOHANG);
+      if (reaped == 0) ::usleep(2000);
+    }
+    if (reaped != pid_) return "the sensor program has closed its output";
+    ::kill(-pid_, SIGKILL);  // what it left in the background
+    pid_ = -1;
+    if (WIFSIGNALED(status)) return fmt::format("the sensor program was ended by signal {}", WTERMSIG(status));
+    const int code = WEXITSTATUS(status);
+    const char* reason = code == 127 ? ": there is no such program" : code == 126 ? ": it cannot be executed" : "";
+    return fmt::format("the sensor program has ended with exit code {}{}", code, reason);
   }
 
   void take(std::string_view line, double now, std::vector<CommandLine>& lines) {
@@ -146,7 +163,7 @@ class CommandSensor : public Sensor {
   std::string error_, pending_;
   pid_t pid_ = -1;
   int output_ = -1;
-  bool axis_known_ = false, axis_fixed_ = false;
+  bool ended_ = false, axis_known_ = false, axis_fixed_ = false;
   double offset_ = 0;
 };
 

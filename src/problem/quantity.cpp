@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace ergotune {
 namespace {
@@ -76,7 +77,10 @@ std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
     if (metric.name == name) return metric.unit;
   }
   if (const QuantityInfo* info = quantity_info(name)) return std::string(info->unit);
-  const Ending* ending = ending_of(name);
+  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.';
+  });
+  const Ending* ending = plain ? ending_of(name) : nullptr;  // "time*energy" is no energy
   return ending ? std::string(ending->unit) : std::string();
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/files.hpp"
 #include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
@@ -18,6 +18,7 @@
 #include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
 #include "report/analysis_section.hpp"
+#include "store/failure_groups.hpp"
 
 extern "C" {
 extern const char ergotune_embedded_report_page[];
@@ -35,8 +36,6 @@ using Json = nlohmann::ordered_json;
 /// in).
 constexpr std::size_t kMostPoints = 4000;
 constexpr std::size_t kTop = 10;
-/// Of a session that did not write down how large its space is.
-constexpr std::uint64_t kUnknownSpace = ~std::uint64_t{0};
 
 /// A measured session has a store behind it with an environment; other recordings tell only of themselves.
 struct Source {
@@ -44,7 +43,8 @@ struct Source {
   Json environment = Json::object();
   Provenance provenance = Provenance::replayed;
   double created_at = 0;
-  std::string description;
+  /// Configurations of the whole space; nullopt where nobody wrote it down.
+  std::optional<std::uint64_t> space;
 };
 
 Source open_source(const std::filesystem::path& file, std::int64_t session) {
@@ -57,6 +57,10 @@ Source open_source(const std::filesystem::path& file, std::int64_t session) {
   source.environment = Json::parse(store.environment(found.id), nullptr, false);
   if (!source.environment.is_object()) source.environment = Json::object();
   if (!found.conditions.empty()) source.environment["conditions"] = found.conditions;
+  if (const auto known = source.environment.find("configurations"); known != source.environment.end()) {
+    if (known->is_number_unsigned()) source.space = known->get<std::uint64_t>();
+    source.environment.erase(known);  // among the counts it says of what: the space, not what was measured
+  }
   return source;
 }
 
@@ -112,6 +116,7 @@ class ReportDocument {
     document["objective"] = {{"name", objective_.name()},
                              {"direction", objective_.direction() == Direction::maximise ? "max" : "min"},
                              {"quantity", main_quantity()},
+                             {"unit", objective_.unit()},
                              {"pareto", objective_.kind() == Objective::Kind::pareto}};
     document["parameters"] = parameters();
     document["quantities"] = Json::array();
@@ -131,8 +136,12 @@ class ReportDocument {
     document["rows"] = sample();
     document["counts"] = {{"total", recording_.size()},
                           {"failed", recording_.size() - order.size()},
+                          {"not_converged", std::count(recording_.statuses.begin(), recording_.statuses.end(),
+                                                       Status::not_converged)},
                           {"shown", document["rows"].size()}};
+    if (source_.space) document["counts"]["space"] = *source_.space;
     document["convergence"] = convergence();
+    document["convergence_range"] = convergence_range(document["convergence"]);
     document["analysis"] = analysis_section(recording_, {default_row, space_size()});
     document["failures"] = failures();
     document["environment"] = source_.environment;
@@ -141,19 +150,10 @@ class ReportDocument {
   }
 
  private:
-  /// The quantity whose unit the objective's value has; of several objectives, the first.
+  /// The column that the objective's value stands in; empty where it is worked out.
   std::string main_quantity() const {
-    const std::string& text = objective_.name();
-    const auto open = text.find('('), comma = text.find(',');
-    const bool several =
-        objective_.kind() == Objective::Kind::pareto || objective_.kind() == Objective::Kind::lexicographic;
-    if (several && open != std::string::npos && comma != std::string::npos && comma > open) {
-      const std::string first = text.substr(open + 1, comma - open - 1);
-      if (recording_.column(first)) return first;
-    }
-    const auto needed = objective_.quantities();
-    if (recording_.column(objective_.name())) return objective_.name();
-    return needed.empty() ? "" : needed.front();
+    const std::string name = objective_.quantity();
+    return recording_.column(name) ? name : std::string();
   }
 
   Json parameters() const {
@@ -172,6 +172,7 @@ class ReportDocument {
     for (auto position : recording_.position(index)) out["c"].push_back(position);
     const auto value = rows_.value(index);
     out["v"] = value ? Json(*value) : Json();
+    if (recording_.statuses[index] == Status::not_converged) out["unsure"] = true;
     out["q"] = Json::object();
     for (const auto& column : recording_.columns) {
       if (index < column.value.size() && std::isfinite(column.value[index]))
@@ -191,11 +192,10 @@ class ReportDocument {
     return row(quickest);
   }
 
-  /// What the session wrote down; 0 for other recordings, which are taken for whole spaces.
+  /// Of a session that did not write it down nothing is a whole space; other recordings are taken for one.
   std::uint64_t space_size() const {
-    const auto known = source_.environment.find("configurations");
-    if (known != source_.environment.end() && known->is_number_unsigned()) return *known;
-    return source_.created_at > 0 ? kUnknownSpace : 0;
+    if (source_.space) return *source_.space;
+    return source_.created_at > 0 ? ~std::uint64_t{0} : 0;
   }
 
   std::optional<std::size_t> default_index() const {
@@ -239,23 +239,31 @@ class ReportDocument {
     return points;
   }
 
+  /// Ends of the axis, with room for a line that never moves: around 0.01 s an axis from -1 s shows nothing.
+  static Json convergence_range(const Json& points) {
+    if (points.empty()) return nullptr;
+    double least = points.front()[1].get<double>(), most = least;
+    for (const Json& point : points) {
+      least = std::min(least, point[1].get<double>());
+      most = std::max(most, point[1].get<double>());
+    }
+    const double spread = most - least;
+    const double room = spread > 0 ? 0.05 * spread : (most != 0 ? 0.05 * std::abs(most) : 1);
+    return {least - room, most + room};
+  }
+
   Json failures() const {
-    struct Kind {
-      std::size_t count = 0, example = 0;
-    };
-    std::map<Status, Kind> kinds;
+    FailureGroups groups;
     for (std::size_t index = 0; index < recording_.size(); ++index) {
-      if (usable(recording_.statuses[index])) continue;
-      auto& kind = kinds[recording_.statuses[index]];
-      if (kind.count++ == 0) kind.example = index;
+      if (!usable(recording_.statuses[index]))
+        groups.add(index, recording_.statuses[index], recording_.measurement(index).message);
     }
     Json list = Json::array();
-    for (const auto& [status, kind] : kinds)
-      list.push_back(
-          {{"status", to_string(status)},
-           {"count", kind.count},
-           {"configuration", describe(recording_.parameters, recording_.configuration(kind.example))},
-           {"message", recording_.measurement(kind.example).message}});
+    for (const FailureGroup& group : groups.list())
+      list.push_back({{"status", to_string(group.status)},
+                      {"count", group.count},
+                      {"configuration", describe(recording_.parameters, recording_.configuration(group.first))},
+                      {"message", group.message.empty() ? "(the source has no words for it)" : group.message}});
     return list;
   }
 
@@ -272,10 +280,11 @@ void replace(std::string& text, std::string_view mark, std::string_view by) {
 }  // namespace
 
 ReportSummary write_report(const std::filesystem::path& source_file, std::int64_t session,
-                           const std::filesystem::path& output) {
+                           const std::filesystem::path& output, const std::optional<std::string>& wanted) {
   const Source source = open_source(source_file, session);
   const Recording& recording = source.recording;
-  Objective objective = Objective::parse(recording.objective, recording.metrics);
+  const ObjectiveSpec goal = wanted ? ObjectiveSpec{*wanted, std::nullopt, {}} : recording.objective;
+  Objective objective = Objective::parse(goal, recording.metrics);
   const Json document = ReportDocument(source, objective).build();
 
   // "</" would end the script element that carries the data
@@ -289,15 +298,13 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
   replace(page, "@SCRIPT@", ergotune_embedded_report_js);
   replace(page, "@CHART@", ergotune_embedded_chart_js);
   replace(page, "@DATA@", data);
-  std::ofstream out(output, std::ios::binary);
-  out << page;
-  if (!out.flush())
-    throw UserError(fmt::format("cannot write {}: is the folder there and writable?", output.string()));
+  write_named_file(output == "-" ? "/dev/stdout" : output, page);
   return {.problem = recording.name,
           .device = recording.device,
           .objective = objective.name(),
           .configurations = recording.size(),
           .failed = document["counts"]["failed"].get<std::uint64_t>(),
+          .space = source.space,
           .file = output};
 }
 

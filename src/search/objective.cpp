@@ -12,6 +12,7 @@
 #include "ergotune/search/pareto.hpp"
 #include "measure/propagate.hpp"
 #include "search/objective_text.hpp"
+#include "search/objective_unit.hpp"
 
 namespace ergotune {
 
@@ -51,6 +52,7 @@ struct Objective::State {
   ObjectiveSpec spec;
   ObjectiveText text;
   Kind kind = Kind::single;
+  std::string unit;
   /// Measured quantities it rests on, metrics followed to their roots.
   std::vector<std::string> quantities;
   /// Names that appear directly.
@@ -265,6 +267,7 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
   }
   state->quantities.assign(quantities.begin(), quantities.end());
   state->spec = without_direction(state->spec, text);
+  state->unit = search::unit_of_expression(text.terms.front().expression, metrics);
   return Objective(std::move(state));
 }
 
@@ -272,6 +275,12 @@ Objective::Kind Objective::kind() const { return state_->kind; }
 const ObjectiveSpec& Objective::spec() const { return state_->spec; }
 std::string Objective::title() const {
   return count() == 1 && state_->text.terms.size() == 1 && direction() == Direction::maximise ? "max " + name() : name();
+}
+const std::string& Objective::unit() const { return state_->unit; }
+std::string Objective::quantity() const {
+  const Expression& first = state_->text.terms.front().expression;
+  const auto names = first.names();
+  return names.size() == 1 && first.text() == names.front() ? names.front() : std::string();
 }
 const std::string& Objective::name() const { return state_->spec.text; }
 Direction Objective::direction() const { return state_->text.terms.front().direction; }

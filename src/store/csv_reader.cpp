@@ -67,7 +67,7 @@ Value parameter_value(const std::string& cell) {
 
 /// What a column after the parameters holds.
 struct CsvColumn {
-  enum class Kind { status, value, standard_error, count, cost, ignore } kind = Kind::ignore;
+  enum class Kind { status, value, standard_error, count, cost, message, ignore } kind = Kind::ignore;
   std::string name;
   double RowCosts::*cost = nullptr;
 };
@@ -78,7 +78,8 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
   };
   using Kind = CsvColumn::Kind;
   if (name == "status") return {Kind::status, name};
-  if (name == "message" || name == "provenance" || name == "finished_at" || name == "warnings")
+  if (name == "message") return {Kind::message, name};
+  if (name == "provenance" || name == "finished_at" || name == "warnings")
     return {Kind::ignore, name};
   if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
   if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};
@@ -167,6 +168,8 @@ class CsvReader {
         const auto known = status_from(cell);
         if (!known) fail(fmt::format("unknown status \"{}\"", cell), line);
         status = *known;
+      } else if (columns_[i].kind == CsvColumn::Kind::message) {
+        if (!cell.empty()) recording_.messages[rows_.rows()] = cell;
       } else if (const auto x = number(cell)) {  // an empty cell: nothing was measured
         take(columns_[i], *x, found, costs);
       }
@@ -195,6 +198,7 @@ class CsvReader {
         costs.any = true;
         break;
       case CsvColumn::Kind::status:
+      case CsvColumn::Kind::message:
       case CsvColumn::Kind::ignore:
         break;
     }

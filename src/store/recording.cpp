@@ -95,6 +95,7 @@ const RecordedColumn* Recording::column(const std::string& name) const {
 Measurement Recording::measurement(std::size_t row) const {
   Measurement result;
   result.status = statuses[row];
+  if (const auto words = messages.find(row); words != messages.end()) result.message = words->second;
   for (const RecordedColumn& column : columns) {
     const double value = column.value[row];
     if (std::isnan(value)) continue;

@@ -44,6 +44,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
       rows.set(rows.column(name, true), value, m.standard_error(name), 1);
     }
     if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
+    if (!m.message.empty()) recording.messages[row_number] = m.message;
     ++row_number;
     rows.finish_row(values.positions(row.configuration), m.status,
                     {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true});

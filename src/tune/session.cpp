@@ -9,6 +9,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "measure/combine.hpp"
+#include "store/failure_groups.hpp"
 #include "tune/confirmation.hpp"
 #include "tune/standing.hpp"
 #include "tune/strategy_source.hpp"
@@ -20,8 +21,6 @@ constexpr int kConfirmationRounds = 3;
 constexpr std::size_t kConfirmedCandidates = 3;
 // Where what was measured once looks better than all that was confirmed, it is confirmed as well: so often at most.
 constexpr int kConfirmationBatches = 3;
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 /// One search, from what is known to the answer.
 class Search {
@@ -201,25 +200,23 @@ void Search::judge_confirmed(SessionResult& result) {
 
 void Search::summarise(SessionResult& result) const {
   std::vector<double> values;
-  std::map<std::string, std::uint64_t> failures;
+  FailureGroups failures;
   for (const ConfigurationIndex index : standing_.order()) {
     const Measurement& measurement = standing_.measurement(index);
     ++result.statuses[to_string(measurement.status)];
     if (standing_.outcome(index).ok) {
       if (const auto value = objective_.value(measurement)) values.push_back(*value);
     } else {
-      const std::string words = measurement.message.empty() ? "no value for the objective " + objective_.name()
-                                                            : first_line(measurement.message);
-      ++failures[to_string(measurement.status) + ": " + words];
+      failures.add(index, measurement.status,
+                   measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
     }
   }
   if (!values.empty() && objective_.kind() != Objective::Kind::pareto) result.median_value = median(values);
-  for (const auto& [words, count] : failures) {
-    if (count > result.commonest_failure_count) {
-      result.commonest_failure = words;
-      result.commonest_failure_count = count;
-    }
-  }
+  const auto groups = failures.list();
+  if (groups.empty()) return;
+  result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);
+  result.commonest_failure_words = groups.front().message;
+  result.commonest_failure_count = groups.front().count;
 }
 
 SessionResult Search::run() {

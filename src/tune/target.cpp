@@ -10,6 +10,7 @@
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/measure/execution_parameters.hpp"
+#include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/quantity.hpp"
 #include "ergotune/search/objective.hpp"
@@ -81,10 +82,45 @@ void keep_recorded(Target& target, const Recording& recording) {
   target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
 }
 
+/// An objective over what nobody will ever say would spend the whole budget and find nothing. Names that the problem's
+/// metrics explain are not among Objective::quantities().
+void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording) {
+  if (!options.observers.empty()) return;  // the application's own bring names that only they know
+  std::vector<std::string> observed;
+  for (const ObserverDescription& observer : observers()) {
+    const bool asked = std::any_of(problem.observers.begin(), problem.observers.end(),
+                                   [&](const ObserverSpec& spec) { return spec.name == observer.name; });
+    if (asked) observed.insert(observed.end(), observer.quantities.begin(), observer.quantities.end());
+  }
+  std::vector<std::string> said;
+  for (const QuantityInfo& info : quantities()) {
+    const bool asked = std::find(observed.begin(), observed.end(), info.name) != observed.end();
+    if (info.producer != Producer::observer || asked) said.emplace_back(info.name);
+  }
+  if (recording) {
+    said.clear();
+    for (const RecordedColumn& column : recording->columns) said.push_back(column.name);
+  }
+  for (const Metric& metric : problem.metrics) said.push_back(metric.name);
+  said.insert(said.end(), options.further_metrics.begin(), options.further_metrics.end());
+  const Objective objective = objective_of(problem, options.further_metrics);
+  for (const std::string& name : objective.quantities()) {
+    if (std::find(said.begin(), said.end(), name) != said.end()) continue;
+    const std::string what = fmt::format("objective \"{}\": nothing here says \"{}\"", problem.objective.text, name);
+    if (!recording && quantity_info(name))
+      throw UserError(fmt::format("{} unless its observer is asked for: observe = [\"{}\"]", what, name),
+                      problem.objective.place);
+    throw UserError(fmt::format("{}{}{}", what, suggestion(name, said),
+                                recording ? "" : "; [metrics] of the problem file makes more"),
+                    problem.objective.place);
+  }
+}
+
 void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
   target.device.id = "replay:" + file;
   target.device.backend = "replay";
   const auto recording = std::make_shared<const Recording>(load_recording(file));
+  refuse_what_nobody_says(options, target.problem, recording.get());
   target.device.name = recording->device.empty() ? "recorded device" : recording->device;
   target.constants = target.problem.constants_for(target.device.name, {});
   // Execution parameters have the values that were recorded.
@@ -178,6 +214,22 @@ void note_macro_clashes(Target& target) {
     target.notes.push_back(note);
 }
 
+void note_what_nobody_checks(Target& target, const TargetOptions& options) {
+  if (!options.live.measure.verify || options.verifier ||
+      target.original.verification.kind == Verification::Kind::none)
+    return;
+  const auto& arguments = target.original.kernel().arguments;
+  const auto is = [&](Argument::Kind kind, bool written) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& argument) {
+      return argument.kind == kind && (!written || argument.access != Access::read);
+    });
+  };
+  if (is(Argument::Kind::buffer, false) && !is(Argument::Kind::buffer, true))
+    target.notes.push_back(
+        "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
+        "\"read_write\" of its outputs");
+}
+
 void open_live(Target& target, const TargetOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
@@ -188,6 +240,7 @@ void open_live(Target& target, const TargetOptions& options) {
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
+  note_what_nobody_checks(target, options);
   std::unique_ptr<Control> control = find_control(target, options);
   if (control) {
     resolve_execution_parameters(target.problem, *control, options.suggested);
@@ -229,7 +282,9 @@ Target open_target(Problem problem, const TargetOptions& options) {
   Target target;
   target.original = problem;
   target.problem = std::move(problem);
-  if (options.device.starts_with("replay:")) {
+  const bool replay = options.device.starts_with("replay:");
+  if (!replay) refuse_what_nobody_says(options, target.problem, nullptr);
+  if (replay) {
     open_replay(target, options.device.substr(7), options);
   } else if (options.device.starts_with("sim:")) {
     open_simulated(target, options.device.substr(4), options);

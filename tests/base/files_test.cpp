@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <string>
 
+#include "ergotune/base/error.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -41,6 +43,30 @@ TEST_F(FilesTest, AFailureLeavesWhatWasThere) {
   EXPECT_NE(write_file(folder / "taken", "text"), 0) << "a folder is in its place";
   EXPECT_EQ(write_file(folder / "no" / "such" / "folder", "text"), ENOENT);
   EXPECT_EQ(files(), 1u) << "nothing half-written stays behind";
+}
+
+TEST_F(FilesTest, LinksStayAndWhatIsNoFileIsWrittenTo) {
+  ASSERT_EQ(write_file(folder / "f", "old"), 0);
+  std::filesystem::create_symlink("f", folder / "link");
+  EXPECT_EQ(write_file(folder / "link", "new"), 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "f"), "new");
+  EXPECT_EQ(write_file("/dev/full", "text"), ENOSPC);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full")) << "nothing takes its place";
+}
+
+TEST_F(FilesTest, ANamedFileThatCannotBeWrittenSaysWhy) {
+  for (const auto& [file, words] : {std::pair<std::filesystem::path, std::string>{folder / "no" / "f", "its folder is not there"},
+                                    {folder, "a folder has that name"},
+                                    {"/dev/full", "No space left on device"}}) {
+    try {
+      write_named_file(file, "text");
+      ADD_FAILURE() << file;
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_TRUE(std::string(error.what()).starts_with(file.string()));
+    }
+  }
 }
 
 }  // namespace

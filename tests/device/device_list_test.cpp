@@ -62,11 +62,13 @@ TEST(DeviceList, TheBestDeviceFitsTheProblemsLanguages) {
 TEST(DeviceList, SignaturesFollowTheArguments) {
   std::vector<Argument> arguments(2);
   arguments[0].type = ElementType::float64;
+  arguments[0].name = "x";
   arguments[1].kind = Argument::Kind::scalar;
   arguments[1].type = ElementType::int32;
   const auto signature = signature_of(arguments);
   ASSERT_EQ(signature.size(), 2u);
   EXPECT_EQ(signature[0].type, ElementType::float64);
+  EXPECT_EQ(signature[0].name, "x") << "messages name it";
   EXPECT_EQ(signature[1].kind, Argument::Kind::scalar);
 }
 

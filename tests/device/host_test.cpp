@@ -1,9 +1,11 @@
 // The host backend: C, C++ and Fortran functions compiled and called for real.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 
 #include "device/fortran.hpp"
@@ -157,6 +159,102 @@ TEST_F(HostTest, OptionsReachTheCompiler) {
   const auto x = upload(*device_, std::vector<int>{0});
   run(c, {of(*x)});
   EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1);
+}
+
+/// Lines of this process' memory map that belong to kernels.
+int kernels_mapped() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("ergotune-kernel-") != std::string::npos;
+  return count;
+}
+
+TEST_F(HostTest, WhatMayHaveStartedThreadsStaysLoaded) {
+  // a machine with one core has a team of one: two are asked for
+  auto parallel = job(Language::c,
+                      "void f(int* x) {\n#pragma omp parallel for num_threads(2)\n"
+                      "  for (int i = 0; i < 100; ++i) x[i] += i;\n}\n",
+                      "f", {{Kind::buffer, ElementType::int32}});
+  parallel.options = {"-fopenmp"};
+  auto plain = job(Language::c, "void f(int* x) { x[0] = 7; }", "f", {{Kind::buffer, ElementType::int32}});
+  const auto x = upload(*device_, std::vector<int>(100, 0));
+  const int before = kernels_mapped();
+  run(plain, {of(*x)});
+  EXPECT_EQ(kernels_mapped(), before) << "what starts none goes";
+  run(parallel, {of(*x)});
+  const int kept = kernels_mapped();
+  EXPECT_GT(kept, before) << "its threads wait in libgomp, which goes with its last user";
+  for (int i = 0; i < 20; ++i) run(parallel, {of(*x)});
+  EXPECT_EQ(kernels_mapped(), kept) << "the next ones find the threads there";
+}
+
+/// What a compilation says; empty when it works.
+std::string words_of(const CompileJob& job) {
+  try {
+    open_compiler("host")->compile(job);
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::compile);
+    return error.what();
+  }
+  return {};
+}
+
+TEST_F(HostTest, ABufferOfOtherNumbersThanTheFunctionTakesIsACompileFault) {
+  for (const auto language : {Language::c, Language::cpp}) {
+    const auto with = [&](const char* taken, ElementType declared) {
+      return words_of(job(language, fmt::format("void f(int n, const {} x) {{}}", taken), "f",
+                          {{Kind::scalar, ElementType::int32, "n"}, {Kind::buffer, declared, "x"}}));
+    };
+    EXPECT_THAT(with("double*", ElementType::float32), HasSubstr("error: ")) << "the kernel would read beyond its end";
+    EXPECT_THAT(with("double*", ElementType::float32), HasSubstr("argument 'x' is declared float32"));
+    EXPECT_THAT(with("float*", ElementType::int32), HasSubstr("argument 'x' is declared int32"));
+    EXPECT_THAT(with("short*", ElementType::uint32), HasSubstr("argument 'x' is declared uint32"));
+    // the same bits, or what cannot be told
+    for (const auto& [taken, declared] : {std::pair<const char*, ElementType>{"double*", ElementType::float64},
+                                          {"unsigned*", ElementType::int32},
+                                          {"unsigned long long*", ElementType::int64},
+                                          {"unsigned char*", ElementType::float32},
+                                          {"void*", ElementType::float64},
+                                          {"struct { float re, im; } *", ElementType::float32},
+                                          {"float (*)[4]", ElementType::float32},
+                                          {"unsigned short*", ElementType::float16}}) {
+      std::string text = taken, before;
+      if (text.starts_with("struct")) before = "typedef struct { float re, im; } pair;\n", text = "pair*";
+      const bool rows = text.find("(*)") != std::string::npos;
+      EXPECT_EQ(words_of(job(language,
+                             before + (rows ? "void f(float (*x)[4]) {}" : fmt::format("void f({} x) {{}}", text)), "f",
+                             {{Kind::buffer, declared, "x"}})),
+                "")
+          << taken;
+    }
+  }
+}
+
+TEST_F(HostTest, AFunctionThatIsNotThereIsNamedAlone) {
+  const auto binary = open_compiler("host")->compile(job(Language::c, "void f(void);", "f", {}));
+  try {
+    device_->load(binary);
+    ADD_FAILURE();
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::compile);
+    EXPECT_THAT(error.what(), HasSubstr("has a function or variable \"f\""));
+    EXPECT_THAT(error.what(), testing::Not(HasSubstr("/"))) << "no name of a temporary file";
+  }
+}
+
+TEST_F(HostTest, AScalarWhereTheFunctionTakesAPointerIsACompileFault) {
+  for (const auto language : {Language::c, Language::cpp}) {
+    EXPECT_NE(words_of(job(language, "void f(int* x) {}", "f", {{Kind::scalar, ElementType::int32, "x"}})), "");
+    EXPECT_NE(words_of(job(language, "void f(int x) {}", "f", {{Kind::buffer, ElementType::int32, "x"}})), "");
+  }
+}
+
+TEST_F(HostTest, MacrosOfTheUserDoNotMeetTheCall) {
+  auto cpp = job(Language::cpp, "void f(T* x) { x[0] = kind; }", "f", {{Kind::buffer, ElementType::float32}});
+  cpp.defines = {{"T", "float"}, {"kind", "3"}, {"words", "4"}, {"value", "5"}, {"pointer", "6"}};
+  const auto x = upload(*device_, std::vector<float>{0});
+  run(cpp, {of(*x)});
+  EXPECT_EQ(download<float>(*device_, *x, 1)[0], 3);
 }
 
 TEST_F(HostTest, ACompilerThatIsNotThereSaysWhichVariableToSet) {

@@ -133,6 +133,24 @@ TEST_F(OpenclTest, TooLargeABlockIsALaunchFault) {
       static_cast<std::uint32_t>(device_->info().properties.at("device.max_threads_per_block").as_integer());
   kernel->bind({{1, 1, 1}, {most * 2, 1, 1}, 0}, {});
   EXPECT_EQ(fault_of([&] { device_->launch(*kernel); }), DeviceFault::launch);
+  try {
+    device_->launch(*kernel);
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(std::to_string(most * 2) + " work items"));
+    EXPECT_THAT(error.what(), HasSubstr(" at most on this device"));
+  }
+}
+
+TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
+  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(global int* x, int n) {}", "f")));
+  const auto x = upload(*device_, std::vector<int>{0});
+  try {
+    kernel->bind({}, {of(*x)});
+    ADD_FAILURE();
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.fault(), DeviceFault::launch);
+    EXPECT_STREQ(error.what(), "the kernel takes 2 arguments, and the problem gives 1");
+  }
 }
 
 TEST_F(OpenclTest, AnArgumentOfTheWrongSizeIsALaunchFault) {

@@ -117,6 +117,42 @@ TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
   EXPECT_GE(analysed["pareto"].size(), 1u);
 }
 
+// show in 80 columns is for people; a pipe gets everything.
+TEST_F(Results, APipeGetsEveryColumnAndParametersStandBeforeWhatWasNotAskedFor) {
+  std::string header = "a_rather_long_parameter,another_long_parameter,status,time", row1 = "1,2,ok,0.1", row2 = "2,4,ok,0.2";
+  for (int i = 0; i < 12; ++i) {
+    header += ",a_metric_with_a_long_name_" + std::to_string(i);
+    row1 += ",1";
+    row2 += ",2";
+  }
+  std::ofstream(folder_ + "/wide.csv") << header << "\n" << row1 << "\n" << row2 << "\n";
+  const std::string out = ergotune({"show", "wide.csv"}).out;
+  EXPECT_THAT(out, Not(HasSubstr("not shown")));
+  const std::string table = out.substr(out.find("Top 2"));
+  EXPECT_LT(table.find("another_long_parameter"), table.find("a_metric_with_a_long_name_0"));
+}
+
+// A script must not take half a document for a whole one.
+TEST_F(Results, AFullStandardOutputIsAFailure) {
+  for (const std::string arguments : {"show add.csv --json", "show add.csv", "export add.csv --format csv"}) {
+    ProcessOptions options;
+    options.folder = folder_;
+    const ProcessResult result =
+        run_process({"/bin/sh", "-c", ERGOTUNE_BINARY_DIR "/ergotune " + arguments + " > /dev/full"}, options);
+    EXPECT_NE(result.exit_code, 0) << arguments;
+    EXPECT_THAT(result.err, HasSubstr("No space left")) << arguments;
+  }
+  EXPECT_EQ(ergotune({"export", "add.csv", "--format", "csv", "-o", "/dev/full"}).exit_code, 2);
+}
+
+TEST_F(Results, ReportsRankByWhatIsAskedForAndTellTheWordsOfCsv) {
+  const json written = document({"report", "add.csv", "--objective", "energy", "-o", "r.html"});
+  EXPECT_EQ(written["objective"], "energy");
+  std::ifstream page(folder_ + "/r.html");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_THAT(text, HasSubstr("much shared memory"));
+}
+
 TEST_F(Results, MistakesAreSaidInOneLine) {
   const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
     const ProcessResult result = ergotune(arguments);
@@ -128,7 +164,7 @@ TEST_F(Results, MistakesAreSaidInOneLine) {
   says({"show"}, "ergotune.db: there is no store here");
   says({"show", "add.csv", "--objective", "tme"}, "tme");
   says({"import", "missing.json"}, "missing.json: the file does not exist");
-  says({"export", "add.csv", "--format", "kt", "-o", "no/folder/x.json"}, "no/folder/x.json: cannot write");
+  says({"export", "add.csv", "--format", "kt", "-o", "no/folder/x.json"}, "no/folder/x.json: cannot be written (its folder is not there)");
   says({"export", "add.csv", "--format", "xml"}, "xml");
   says({"export", "add.csv", "--format", "csv", "--json"}, "-o FILE");
 }

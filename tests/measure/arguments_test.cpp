@@ -84,6 +84,15 @@ TEST(Fill, DataOfAnotherSizeAreRefused) {
   EXPECT_THROW(initial_contents(buffer(ElementType::float32, fill), 2, 0), UserError);
 }
 
+TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
+  try {
+    initial_contents(buffer(ElementType::float64, {}), std::size_t{1} << 50, 0);
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("8388608.0 GiB; this machine has"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Scalar, IsConvertedOrRefused) {
   EXPECT_EQ(as<std::int32_t>(scalar_bytes(ElementType::int32, Value(-5))), std::vector<std::int32_t>{-5});
   EXPECT_EQ(as<float>(scalar_bytes(ElementType::float32, Value(1.5))), std::vector<float>{1.5f});

@@ -57,6 +57,21 @@ TEST(CommandSensor, KeepsOutWhatIsNoPowerAndSaysWhenTheProgramEnds) {
   EXPECT_THAT(sensor->last_error(), testing::HasSubstr("has ended"));
 }
 
+TEST(CommandSensor, SaysOnceWhyTheProgramEnded) {
+  for (const auto& [command, words] : {std::pair<const char*, const char*>{"./nothere 2>/dev/null", "no such program"},
+                                       {"exit 3", "exit code 3"},
+                                       {"kill -9 $$", "signal 9"}}) {
+    auto sensor = open_sensor(std::string("command:") + command);
+    ReadStatus status{};
+    collect(*sensor, 1, &status);
+    EXPECT_EQ(status, ReadStatus::failed);
+    const std::string first = sensor->last_error();
+    EXPECT_THAT(first, testing::HasSubstr(words));
+    for (int i = 0; i < 20; ++i) collect(*sensor, 1);
+    EXPECT_EQ(sensor->last_error(), first) << "however often it is asked";
+  }
+}
+
 TEST(CommandSensor, NeedsAProgram) { EXPECT_THROW(open_sensor("command:"), UserError); }
 
 }  // namespace

@@ -76,6 +76,7 @@ TEST(Quantities, UnitsAreTheMetricsOwnOursOrKnownByTheirEnding) {
   EXPECT_EQ(unit_of("local_bytes"), "B");
   EXPECT_EQ(unit_of("registers"), "");
   EXPECT_EQ(unit_of("ps_energy"), "J");
+  EXPECT_EQ(unit_of("time*energy"), "") << "an expression is no quantity";
   EXPECT_EQ(unit_of("tegra_power"), "W");
   EXPECT_EQ(unit_of("benchmark_time"), "");  // ms in some files, s in others
 }

@@ -52,6 +52,21 @@ class Report : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+/// A store with one session of these (time, energy), of a parameter x that counts from 1.
+std::filesystem::path stored(const std::filesystem::path& file, const std::string& objective,
+                             const std::vector<std::pair<double, double>>& results) {
+  Store store = Store::open(file);
+  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, objective, "{}", "{}");
+  int x = 0;
+  for (const auto& [time, energy] : results) {
+    Measurement m;
+    m.quantities["time"].value = time;
+    m.quantities["energy"].value = energy;
+    store.add(session, {++x}, m);
+  }
+  return file;
+}
+
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   const auto summary = write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_EQ(summary.configurations, 4u);
@@ -65,6 +80,65 @@ TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   EXPECT_EQ(document["failures"][0]["configuration"], "a=1, b=1");
   EXPECT_EQ(document["convergence"], nlohmann::json::parse("[[1,0.004],[3,0.002],[4,0.002]]"));
   EXPECT_EQ(document["top"].size(), 3u);
+}
+
+TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
+  const auto file = folder_ / "failures.db";
+  {
+    Store store = Store::open(file);
+    const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
+    const auto add = [&](int x, Status status, const std::string& words) {
+      Measurement m;
+      m.status = status;
+      m.message = words;
+      if (usable(status)) m.quantities["time"].value = 0.01;
+      store.add(session, {x}, m);
+    };
+    add(1, Status::ok, "");
+    add(2, Status::compile_error, "kernel.cl:3: error: 12 is too many");
+    add(3, Status::compile_error, "kernel.cl:7: error: no such type");
+    add(4, Status::compile_error, "kernel.cl:3: error: 16 is too many");
+    add(5, Status::not_converged, "");
+  }
+  const auto summary = write_report(file, 0, folder_ / "report.html");
+  EXPECT_EQ(summary.configurations, 5u) << "that were measured";
+  EXPECT_EQ(summary.space, 40u) << "that there are";
+  const auto document = data();
+  ASSERT_EQ(document["failures"].size(), 2u) << "different words are different failures";
+  EXPECT_EQ(document["failures"][0]["count"], 2) << "different numbers are not";
+  EXPECT_EQ(document["failures"][0]["message"], "kernel.cl:3: error: 12 is too many");
+  EXPECT_EQ(document["failures"][1]["message"], "kernel.cl:7: error: no such type");
+  EXPECT_EQ(document["counts"], nlohmann::json::parse(
+                                    R"({"total": 5, "failed": 3, "not_converged": 1, "shown": 2, "space": 40})"));
+  EXPECT_FALSE(document["environment"].contains("configurations"));
+  EXPECT_FALSE(document["rows"][0].contains("unsure"));
+  EXPECT_EQ(document["rows"][1]["unsure"], true);
+  // nothing improved: the axis stays near the line
+  EXPECT_GT(document["convergence_range"][0], 0.005);
+  EXPECT_LT(document["convergence_range"][1], 0.02);
+}
+
+TEST_F(Report, RanksByWhatIsAskedForAndElseByTheLastRun) {
+  const auto file = stored(folder_ / "two.db", "time", {{1, 20}, {2, 10}});
+  write_report(file, 0, folder_ / "report.html", "energy");
+  EXPECT_DOUBLE_EQ(data()["best"]["v"].get<double>(), 10);
+  EXPECT_EQ(data()["objective"]["unit"], "J");
+  {
+    Store store = Store::open(file);
+    RunInfo run;
+    run.objective = {"energy * time", Direction::maximise, {}};
+    store.end_run(store.begin_run(1, run), "finished");
+  }
+  const auto summary = write_report(file, 0, folder_ / "report.html");
+  EXPECT_EQ(summary.objective, "energy * time");
+  EXPECT_DOUBLE_EQ(data()["best"]["v"].get<double>(), 20);
+  EXPECT_EQ(data()["objective"]["unit"], "J s") << "not the unit of its last word";
+  EXPECT_FALSE(data()["best"].contains("e")) << "the error of another number";
+}
+
+TEST_F(Report, APageThatCannotBeWrittenIsNotBegun) {
+  EXPECT_THROW(write_report(folder_ / "cache.json", 0, "/dev/full"), UserError);
+  EXPECT_THROW(write_report(folder_ / "cache.json", 0, folder_), UserError) << "a folder";
 }
 
 TEST_F(Report, IsOnePageThatLoadsNothing) {
@@ -114,21 +188,6 @@ TEST_F(Report, AnalysesTheTradeOff) {
   EXPECT_EQ(analysis["correlations"][0]["name"], "tile");
   ASSERT_EQ(analysis["centrality"].size(), 2u);
   EXPECT_EQ(analysis["centrality"][0]["minima"], 1);
-}
-
-/// A store with one session of these (time, energy), of a parameter x that counts from 1.
-std::filesystem::path stored(const std::filesystem::path& file, const std::string& objective,
-                             const std::vector<std::pair<double, double>>& results) {
-  Store store = Store::open(file);
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, objective, "{}", "{}");
-  int x = 0;
-  for (const auto& [time, energy] : results) {
-    Measurement m;
-    m.quantities["time"].value = time;
-    m.quantities["energy"].value = energy;
-    store.add(session, {++x}, m);
-  }
-  return file;
 }
 
 TEST_F(Report, TopIsInTheObjectivesOwnOrder) {

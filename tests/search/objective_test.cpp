@@ -170,5 +170,25 @@ TEST(Objective, FunctionsNamedLikeDirectionsAreFunctions) {
   EXPECT_EQ(objective.outcome(measured(2, 5)).values[0], 5);
 }
 
+TEST(ObjectiveUnit, FollowsFromTheExpression) {
+  const std::vector<Metric> metrics{{"gflops", Expression::parse("1/time"), "GFLOP/s"}, {"bare", Expression::parse("2*time"), ""}};
+  const auto unit = [&](const std::string& text) { return Objective::parse({text, std::nullopt, {}}, metrics).unit(); };
+  EXPECT_EQ(unit("time"), "s");
+  EXPECT_EQ(unit("-time"), "s");
+  EXPECT_EQ(unit("2 * time"), "s");
+  EXPECT_EQ(unit("max gflops"), "GFLOP/s");
+  EXPECT_EQ(unit("time * energy"), "J s");
+  EXPECT_EQ(unit("energy / time"), "J/s");
+  EXPECT_EQ(unit("1 / (time * energy)"), "1/(J s)");
+  EXPECT_EQ(unit("time + host_time"), "s");
+  EXPECT_EQ(unit("log(time)"), "");
+  EXPECT_EQ(unit("0.3 * time + 0.7 * energy"), "");
+  EXPECT_EQ(unit("time + 1"), "");
+  EXPECT_EQ(unit("bare"), "");
+  EXPECT_EQ(unit("energy / best(energy)"), "");
+  EXPECT_EQ(unit("energy subject to time <= 2"), "J");
+  EXPECT_EQ(unit("pareto(time, energy)"), "s") << "of its first";
+}
+
 }  // namespace
 }  // namespace ergotune

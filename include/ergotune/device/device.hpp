@@ -37,6 +37,8 @@ struct DeviceInfo {
 struct ArgumentSignature {
   Argument::Kind kind = Argument::Kind::buffer;
   ElementType type = ElementType::float32;
+  /// For messages only; empty where it has none.
+  std::string name;
 };
 /// The signature of a kernel's arguments, in their order.
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments);

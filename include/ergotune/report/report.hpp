@@ -3,19 +3,24 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace ergotune {
 
 struct ReportSummary {
   std::string problem, device, objective;
-  std::uint64_t configurations = 0, failed = 0;
+  std::uint64_t configurations = 0;  ///< that were measured, failures among them
+  std::uint64_t failed = 0;
+  std::optional<std::uint64_t> space;  ///< configurations there are; nullopt where nobody wrote it down
   std::filesystem::path file;
 };
 
 /// Writes the report of a session (0: the latest) of a store, or of any recording load_recording() reads, to `output`.
-/// Throws UserError when the file cannot be read or has no session.
+/// Ranked by `objective`, or by what the last run wanted. Throws UserError when the file cannot be read or has no session,
+/// and when the page cannot be written: then nothing of it is.
 ReportSummary write_report(const std::filesystem::path& source, std::int64_t session,
-                           const std::filesystem::path& output);
+                           const std::filesystem::path& output,
+                           const std::optional<std::string>& objective = std::nullopt);
 
 }  // namespace ergotune

@@ -42,6 +42,10 @@ class Objective {
   /// For people: "max gflops", "time".
   std::string title() const;
   Direction direction() const;
+  /// Of value(): SI or a metric's ("J s" of "energy * time"); empty where it has none or nobody knows.
+  const std::string& unit() const;
+  /// The quantity or metric that value() is, as it stands; empty where it is worked out ("2 * time").
+  std::string quantity() const;
   /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is
   /// folded into one value (a configuration that breaks its condition is told a value above all that meet
   /// it).

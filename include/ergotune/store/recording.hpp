@@ -41,6 +41,8 @@ struct Recording {
   /// Value positions, size() * parameters.size(), row by row.
   std::vector<std::uint32_t> positions;
   std::vector<Status> statuses;
+  /// What compiler, driver or verification said, by row; only where the source has words.
+  std::map<std::size_t, std::string> messages;
   std::vector<RecordedColumn> columns;
   /// Costs in s; empty when not recorded. run_seconds: sum of the recorded kernel times of a configuration.
   std::vector<float> compile_seconds, verify_seconds, run_seconds, framework_seconds;

@@ -72,8 +72,8 @@ struct SessionResult {
   /// Rounds in which best[] and the default were measured again; their quantities are then those rounds'
   /// means.
   int confirmation_rounds = 0;
-  /// The commonest failure's words (first line), and how many configurations it took.
-  std::string commonest_failure;
+  /// The commonest failure: its most telling line, all its words, and how many configurations it took.
+  std::string commonest_failure, commonest_failure_words;
   std::uint64_t commonest_failure_count = 0;
   /// Probability that best[0] is really the best of the confirmed candidates; nullopt when not confirmed.
   std::optional<double> probability_best;

@@ -36,6 +36,8 @@ function show(value, unit = '') {
 }
 const unitOf = name => data.units[name] || '';
 const configuration = row => data.parameters.map((p, i) => p.name + '=' + p.values[row.c[i]]).join(', ');
+// what has not converged has a wider interval than was asked for
+const sure = row => row.unsure ? '~' : '';
 function table(parent, headers, rows, numeric = []) {
   const head = element('tr', {}, ...headers.map((h, i) => element('th', numeric.includes(i) ? {class: 'number'} : {}, h)));
   const body = rows.map(r => element('tr', {}, ...r.map((cell, i) =>
@@ -55,7 +57,8 @@ const tooltip = {callbacks: {label: item => item.raw.label || ''}};
 document.getElementById('title').textContent = data.problem + ' on ' + data.device;
 document.getElementById('subtitle').textContent =
     `${data.objective.direction === 'max' ? 'Largest' : 'Least'} ${data.objective.name}; ` +
-    `${data.counts.total} configurations, ${data.counts.failed} failed; ${data.created}`;
+    `${data.counts.total} configurations measured${data.counts.space ? ` of ${data.counts.space}` : ''}, ${data.counts.failed} failed` +
+    `${data.counts.not_converged ? `, ${data.counts.not_converged} not converged (marked ~)` : ''}; ${data.created}`;
 if (data.provenance !== 'measured') {
   const label = document.getElementById('provenance');
   label.hidden = false;
@@ -64,8 +67,8 @@ if (data.provenance !== 'measured') {
 }
 
 // Of a front nothing is best of all: it is told by the one that is best in its first objective.
-const bestName = data.objective.pareto ? `best ${data.objective.quantity} of the Pareto front` : `best ${data.objective.name}`;
-const objectiveUnit = unitOf(data.objective.quantity);
+const bestName = data.objective.pareto ? `best ${data.objective.quantity || 'first objective'} of the Pareto front` : `best ${data.objective.name}`;
+const objectiveUnit = data.objective.unit;
 function answer() {
   const part = section('The answer');
   if (!data.best) {
@@ -77,7 +80,7 @@ function answer() {
   const card = (value, label) => cards.append(
       element('div', {class: 'card'}, element('div', {class: 'big'}, value), element('div', {class: 'label'}, label)));
   const interval = data.best.e > 0 ? ' ± ' + show(1.96 * data.best.e, objectiveUnit) : '';
-  card(show(data.best.v, objectiveUnit), `${bestName}${interval ? ' (95 % interval' + interval + ')' : ''}`);
+  card(sure(data.best) + show(data.best.v, objectiveUnit), `${bestName}${interval ? ' (95 % interval' + interval + ')' : ''}`);
   const against = (other, label) => {
     if (!other || !(other.v > 0) || !(data.best.v > 0)) return;
     const ratio = data.objective.direction === 'max' ? data.best.v / other.v : other.v / data.best.v;
@@ -151,7 +154,7 @@ function convergence() {
   const part = section('Convergence', 'Best value found so far, over the configurations in the order they were evaluated.');
   chart(part, {type: 'line', data: {datasets: [{data: data.convergence.map(([x, y]) => ({x, y, label: `after ${x}: ${show(y, objectiveUnit)}`})), stepped: true,
     borderColor: colour('main'), borderWidth: 2, pointRadius: 0}]},
-    options: {parsing: false, interaction: {mode: 'nearest', intersect: false}, plugins: {tooltip}, scales: {x: axis('configurations', {type: 'linear'}), y: axis(data.objective.name, {ticks: {callback: v => show(v, objectiveUnit)}})}}});
+    options: {parsing: false, interaction: {mode: 'nearest', intersect: false}, plugins: {tooltip}, scales: {x: axis('configurations', {type: 'linear'}), y: axis(data.objective.name, {min: data.convergence_range[0], max: data.convergence_range[1], ticks: {callback: v => show(v, objectiveUnit)}})}}});
 }
 
 function top() {
@@ -159,7 +162,7 @@ function top() {
   const part = section(`The ${data.top.length} best`);
   const quantities = data.quantities.filter(q => data.top.some(r => r.q && r.q[q] !== undefined)).slice(0, 8);
   table(part, ['#', data.objective.name, ...quantities.filter(q => q !== data.objective.name), 'configuration'],
-    data.top.map((r, k) => [k + 1, show(r.v, objectiveUnit) + (r.e > 0 ? ' ± ' + show(1.96 * r.e, objectiveUnit) : ''),
+    data.top.map((r, k) => [k + 1, sure(r) + show(r.v, objectiveUnit) + (r.e > 0 ? ' ± ' + show(1.96 * r.e, objectiveUnit) : ''),
       ...quantities.filter(q => q !== data.objective.name).map(q => show(r.q[q], unitOf(q))), element('code', {}, configuration(r))]),
     [0, 1, ...quantities.map((_, k) => k + 2).slice(0, quantities.filter(q => q !== data.objective.name).length)]);
 }
@@ -222,7 +225,7 @@ function centrality(list) {
 
 function failures() {
   if (!data.failures.length) return;
-  const part = section('Failures', 'By status, with the words of the first of each kind.');
+  const part = section('Failures', 'The commonest first, with the words of the first configuration of each kind.');
   table(part, ['status', 'configurations', 'example', 'words'], data.failures.map(f =>
     [f.status, f.count, element('code', {}, f.configuration), element('pre', {}, f.message)]), [1]);
 }

@@ -1,0 +1,67 @@
+#include "search/objective_unit.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ergotune/problem/quantity.hpp"
+#include "measure/propagate.hpp"
+#include "search/objective_text.hpp"
+
+namespace ergotune::search {
+namespace {
+
+std::string plain(const std::string& name) {
+  return name.starts_with(kBestPrefix) ? name.substr(std::string_view(kBestPrefix).size()) : name;
+}
+
+/// The expression's value where everything of this unit is `scale` times as large.
+std::optional<double> value_at(const Expression& expression, const std::map<std::string, std::string>& units,
+                               const std::string& unit, double scale) {
+  std::vector<UncertainInput> inputs;
+  double base = 1.0;
+  for (const auto& [name, own] : units) {
+    base += 0.37;  // different values, so that nothing cancels by chance
+    inputs.push_back({name, Value(own == unit ? base * scale : base), 0});
+  }
+  const auto value = propagate(expression, inputs);
+  if (!value || value->value == 0) return std::nullopt;
+  return value->value;
+}
+
+/// k where the expression grows as the k-th power of everything of this unit; nullopt where it does not.
+std::optional<int> exponent(const Expression& expression, const std::map<std::string, std::string>& units,
+                            const std::string& unit) {
+  const auto one = value_at(expression, units, unit, 1), two = value_at(expression, units, unit, 2),
+             five = value_at(expression, units, unit, 5);
+  if (!one || !two || !five || *two / *one <= 0 || *five / *one <= 0) return std::nullopt;
+  const double power = std::log2(*two / *one);
+  if (std::abs(power - std::round(power)) > 1e-9) return std::nullopt;
+  if (std::abs(std::log(*five / *one) - power * std::log(5.0)) > 1e-9) return std::nullopt;
+  return static_cast<int>(std::lround(power));
+}
+
+}  // namespace
+
+std::string unit_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
+  std::map<std::string, std::string> units;
+  std::set<std::string> different;
+  for (const std::string& name : expression.names()) different.insert(units[name] = unit_of(plain(name), metrics));
+  std::string above, below;
+  for (const std::string& unit : different) {
+    if (unit.empty()) continue;
+    const auto power = exponent(expression, units, unit);
+    if (!power) return {};
+    for (int k = 0; k < std::abs(*power); ++k) {
+      std::string& part = *power > 0 ? above : below;
+      part += (part.empty() ? "" : " ") + unit;
+    }
+  }
+  if (below.empty()) return above;
+  return fmt::format("{}/{}", above.empty() ? "1" : above, below.find(' ') == below.npos ? below : "(" + below + ")");
+}
+
+}  // namespace ergotune::search

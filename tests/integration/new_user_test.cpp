@@ -1,0 +1,141 @@
+// What went wrong for a demanding new user, tried with the command from outside (docs/measurements/new-user-*.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A host problem whose kernel says `body`.
+std::string host_problem(const std::string& body, const std::string& more = "") {
+  return R"toml(
+name = "tried"
+[parameters]
+turn = [1, 2, 3]
+)toml" + more +
+         R"toml(
+[kernel]
+function = "work"
+arguments = [
+  { name = "n", type = "int32", value = 100 },
+  { name = "a", type = "float32", count = 100 },
+  { name = "b", type = "float32", count = 100, access = "write" },
+]
+[kernel.source.c]
+text = '''
+)toml" + body + "\n'''\n";
+}
+
+const std::string kCopies =
+    "static volatile int sink;\n"
+    "void work(int n, const float* a, float* b) {\n"
+    "  for (int i = 0; i < n; ++i) b[i] = a[i];\n"
+    "  for (int i = 0; i < 3000 * turn; ++i) sink = i;\n}\n";
+
+std::string page_of(const TemporaryFolder& folder) {
+  std::ifstream page(folder.path() / "report.html");
+  return {std::istreambuf_iterator<char>(page), {}};
+}
+
+// Before anything is compiled: the budget is not spent on what cannot be told.
+TEST(NewUser, WhatNobodySaysIsNoObjective) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem(kCopies, "[metrics]\nrate = \"1 / time\"\n"));
+  for (const auto& [objective, words] :
+       {std::pair<std::string, std::string>{"gflops", "nothing here says \"gflops\""},
+        {"max", "nothing here says \"max\""},
+        {"time subject to watts <= 3", "nothing here says \"watts\""},
+        {"pareto(time, gflops)", "nothing here says \"gflops\""},
+        {"time subject to rate >= 0.9 * best(flops)", "nothing here says \"flops\""},
+        {"host_time", "unless its observer is asked for"}}) {
+    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", objective});
+    EXPECT_EQ(result.exit_code, 2) << objective;
+    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db")) << objective;
+  }
+  EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", "max rate", "--no-store", "-q"}).exit_code, 0);
+}
+
+TEST(NewUser, ARecordingWithoutTheObjectiveIsRefused) {
+  TemporaryFolder folder;
+  folder.write("r.csv", "bx,status,time\n1,ok,0.2\n2,ok,0.1\n");
+  const auto result = ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "-o", "energy", "--no-store"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("nothing here says \"energy\""));
+}
+
+TEST(NewUser, NumbersThatAreNoGainAreNotToldAsOne) {
+  TemporaryFolder folder;
+  folder.write("r.csv", "bx,status,time\n1,ok,0.2\n2,ok,0.1\n3,ok,0.4\n");
+  const auto answer = [&](const std::string& objective) {
+    return ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "-o", objective, "--no-store", "-q"}).out;
+  };
+  EXPECT_THAT(answer("log(time)"), AllOf(Not(HasSubstr("x as good")), HasSubstr("0.6931 better than the default (-1.609)")));
+  EXPECT_THAT(answer("-time"), AllOf(Not(HasSubstr("x as good")), HasSubstr("200 ms better than the default (-200 ms)")));
+  EXPECT_THAT(answer("time"), HasSubstr("2.00 x as good as the default (200 ms)"));
+  EXPECT_THAT(answer("2 * time"), HasSubstr("2.00 x as good as the default (400 ms)"));
+}
+
+TEST(NewUser, WhatFailedIsToldByTheLineThatSaysWhy) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem("void work(int n, const float* a, float* b) {\n  b[0] = nonesuch;\n  b[1] = a[n];\n}\n"));
+  const auto kept = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"});
+  EXPECT_THAT(kept.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "), HasSubstr("ergotune show ergotune.db --session 1 --failures")));
+  const auto lost = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
+  EXPECT_THAT(lost.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "), HasSubstr("\n  | kernel:")))
+      << "nothing keeps the rest of the words";
+  const auto shown = ergotune(folder, {"show", "--failures"});
+  EXPECT_THAT(shown.out, HasSubstr("3 x compile_error"));
+  EXPECT_EQ(ergotune(folder, {"report"}).exit_code, 0);
+  EXPECT_THAT(page_of(folder), HasSubstr("nonesuch"));
+}
+
+TEST(NewUser, ABufferOfOtherNumbersIsACompileErrorThatNamesIt) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem("void work(int n, const double* a, float* b) { b[0] = a[n - 1]; }\n"));
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
+  EXPECT_THAT(result.out, HasSubstr("argument 'a' is declared float32, but the function takes const double *"));
+}
+
+TEST(NewUser, MistakesOfTheCommandLineAreTold) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem(kCopies));
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
+    const auto result = ergotune(folder, arguments);
+    EXPECT_EQ(result.exit_code, 2) << words;
+    EXPECT_THAT(result.err, HasSubstr(words));
+  };
+  says({"tun", "p.toml"}, "there is no verb \"tun\" (did you mean \"tune\"?)");
+  says({"tune", "p.toml", "--top", "-1"}, "--top");
+  says({"space", "p.toml", "--sample", "-3"}, "--sample: must not be negative");
+  says({"space", "p.toml", "--seed", "-3"}, "--seed: must not be negative");
+  says({"tune", "p.toml", "--figure", "x.svg"}, "--figure draws a comparison of plans");
+  says({"tune", "p.toml", "--device", "host", "--plan", "foo"}, "foo");
+  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--plan", "foo"}).err, Not(HasSubstr("sensor")));
+  EXPECT_EQ(ergotune(folder, {"help", "tune"}).out, ergotune(folder, {"tune", "--help"}).out);
+  EXPECT_EQ(ergotune(folder, {"help"}).out, ergotune(folder, {"--help"}).out);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db"));
+}
+
+// Another objective is another run of the same session: what shows it goes by the last.
+TEST(NewUser, ShowReportAndExportRankByTheLastRun) {
+  TemporaryFolder folder;
+  folder.write("r.csv", "bx,status,time,energy\n1,ok,0.2,1\n2,ok,0.1,2\n");
+  for (const std::string objective : {"time", "energy"})
+    ASSERT_EQ(ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "-o", objective, "-q"}).exit_code, 0);
+  EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["best"]["configuration"]["bx"], 1);
+  EXPECT_EQ(json_of(ergotune(folder, {"report", "--json"}))["objective"], "energy");
+  EXPECT_EQ(json_of(ergotune(folder, {"export", "--format", "wisdom"}))["entries"][0]["configuration"]["bx"], 1);
+  EXPECT_EQ(json_of(ergotune(folder, {"report", "--objective", "time", "--json"}))["objective"], "time");
+}
+
+}  // namespace
+}  // namespace ergotune::test
