@@ -1,5 +1,7 @@
 """Tuning runs: the shared way in for :func:`ergotune.tune` and the Kernel Tuner interface."""
 
+import difflib
+import inspect
 import os
 import sys
 import time
@@ -23,70 +25,88 @@ def describe_device(device):
     return device, 0, device
 
 
-def tune(
-    problem, *, device=None, strategy=None, strategy_options=None, objective=None, budget=None, seconds=None, seed=None,
-    precision=None, time_limit=None, jobs=None, sensors=None, controls=None, take_over=False, store=None, resume=True,
-    verify=None, observers=(), metrics=None, confirm=True, early_stop=False, in_process=False, progress=None, quiet=True,
-):
+_SETTINGS = {row["name"]: row for row in _core.settings()}
+
+
+def _plain_settings(given, also=()):
+    """Keyword arguments as the core takes them; an unknown one is a TypeError that names the nearest."""
+    for name in given:
+        if name not in _SETTINGS:
+            near = difflib.get_close_matches(name, [*_SETTINGS, *also], n=1)
+            raise TypeError(f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value
+            for name, value in given.items() if value is not None}
+
+
+def _loaded(problem):
+    return problem if isinstance(problem, _core.Problem) else _core.load_problem(os.fspath(problem))
+
+
+def tune(problem, *, seconds=None, verify=None, observers=(), metrics=None, resume=True, take_over=False,
+         in_process=False, progress=None, quiet=True, **settings):
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
-        device: "cuda:0", "opencl", "host", "replay:FILE", "sim:NAME"; default the best that suits the problem.
-        objective: "time", "energy", "max gflops", "energy subject to time <= 1.1 * best(time)", "pareto(time, energy)" ...
-        budget: number of evaluations, or a text such as "10min"; seconds: wall time in s.
-        precision: wanted relative half-width of the 95 % interval. time_limit: s per configuration.
-        verify: function(actual, expected) of dicts of arrays by argument name; True when the outputs are right.
-        observers: objects with the hooks of :class:`Observer`.
+        seconds: budget of wall time in s, beside ``budget``.
+        verify: function(actual, expected) of dicts of arrays by argument name; True when the outputs are right. False:
+            outputs are not checked.
+        observers: names, as ``--observe`` takes them ("host_time:passes=5"), and objects with the hooks of
+            :class:`Observer`.
         metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
-        controls: what sets clocks and limits ("nvml:0"); default the device's own, for problems with execution parameters.
-        store: results database; default what the problem's file says, else nothing is kept. What it knows is not measured
-            again, unless resume is False; it survives the death of this process.
+        resume: what the store knows is not measured again.
+        take_over: sets clocks although somebody else seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
+        settings: what a problem file may say under [tune], by the same names; they win over the file.
 
-    What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify, observers) run in this process; without them kernels run in worker processes, so that a crash is
-    one configuration's status. The GIL is released while tuning.
+    What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify,
+    observers) run in this process; without them kernels run in worker processes, so that a crash is one configuration's
+    status. The GIL is released while tuning.
+
+    Settings:
     """
-    if not isinstance(problem, _core.Problem):
-        problem = _core.load_problem(os.fspath(problem))
-    settings = {
-        "controls": controls, "take_over": take_over, "store": os.fspath(store) if store else None, "resume": resume,
-        "device": device, "strategy": strategy, "strategy_options": strategy_options or {}, "objective": objective,
-        "seconds": seconds, "seed": seed, "precision": precision, "time_limit": time_limit, "jobs": jobs, "sensors": sensors,
-        "confirm": confirm, "early_stop": early_stop, "in_process": in_process, "quiet": quiet,
-    }
-    if isinstance(budget, int):
-        settings["evaluations"] = budget
-    elif budget:
-        settings["budget"] = str(budget)
-    raw = run_problem(problem, settings, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
+    if settings.get("plan"):
+        raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
+    problem = _loaded(problem)
+    plain = _plain_settings(settings, tune.__kwdefaults__)
+    if verify in (True, False):
+        plain["verify"] = verify
+        verify = None
+    plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
+    raw = run_problem(problem, plain, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
                       metric_names=list(metrics or ()), progress=progress)
     return Result(raw)
 
 
-def compare_plans(problem, plans="all", *, device=None, store=None, resume=True, controls=None, sensors=None, seed=None,
-                  budget=None, progress=None):
+def compare_plans(problem, plans=None, *, resume=True, progress=None, **settings):
     """Tunes by plans (stages over code and clocks) and compares them, as ``ergotune tune --plan`` does.
 
     Args:
-        plans: names with commas, or "all". The others are those of :func:`tune`.
+        plans: names with commas, or "all" (default: the problem's setting ``plan``, else all). The others are those of
+            :func:`tune`.
 
     Returns:
         A dict: device, provenance, optimum_energy (J, None where nobody knows), and per plan its best configuration with
         its measurement, stages, what it evaluated, and the model's ridge and range (MHz) where one was fitted.
     """
-    if not isinstance(problem, _core.Problem):
-        problem = _core.load_problem(os.fspath(problem))
-    settings = {
-        "device": device, "store": os.fspath(store) if store else None, "resume": resume, "controls": controls,
-        "sensors": sensors, "seed": seed, "worker_command": [str(_command.path()), "worker"],
-    }
-    if isinstance(budget, int):
-        settings["evaluations"] = budget
-    elif budget:
-        settings["budget"] = str(budget)
-    settings = {k: v for k, v in settings.items() if v is not None}
-    return _core.run_plans(problem, settings, plans, progress)
+    plain = _plain_settings(settings, compare_plans.__kwdefaults__)
+    plain.update(resume=resume, worker_command=[str(_command.path()), "worker"])
+    return _core.run_plans(_loaded(problem), plain, plans or "", progress)
+
+
+def _tell_settings():
+    """tune()'s help lists the settings, and editors know their names."""
+    lines = [f"        {name}: {row['help']}" + (f" ({row['default']})" if row["default"] else "") + "."
+             for name, row in _SETTINGS.items() if name not in ("plan", "verify")]
+    tune.__doc__ = tune.__doc__.rstrip() + "\n" + "\n".join(lines) + "\n"
+    own = inspect.signature(tune)
+    fixed = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for name in _SETTINGS if name not in own.parameters and name != "plan"]
+    tune.__signature__ = own.replace(parameters=fixed + more)
+
+
+_tell_settings()
 
 
 def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None):

@@ -6,6 +6,8 @@
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/device/device.hpp"
+#include "ergotune/measure/observer_registry.hpp"
+#include "ergotune/problem/setting_table.hpp"
 #include "ergotune/tune/plan.hpp"
 #include "ergotune/tune/session_setup.hpp"
 #include "hooks.hpp"
@@ -40,35 +42,47 @@ void restrict_block_size(Problem& problem, const std::vector<std::string>& names
   problem.restrictions.push_back(std::move(restriction));
 }
 
-/// What the command's options do to the problem.
-void adapt_problem(Problem& problem, const py::dict& settings) {
-  if (settings.contains("objective") && !settings["objective"].is_none())
-    problem.objective = {.text = settings["objective"].cast<std::string>()};
-  if (const auto precision = setting<double>(settings, "precision", 0); precision > 0)
-    problem.defaults.precision = precision;
-  if (const int iterations = setting<int>(settings, "iterations", 0); iterations > 0) {
-    problem.defaults.min_repeats = iterations;
-    problem.defaults.max_repeats = iterations;
+GivenValue given_by(const py::handle& object) {
+  if (py::isinstance<py::dict>(object)) return to_values(object.cast<py::dict>());
+  if (!py::isinstance<py::list>(object) && !py::isinstance<py::tuple>(object)) return to_value(object);
+  std::vector<Value> values;
+  for (const auto& item : object) values.push_back(to_value(item));
+  return values;
+}
+
+/// What the command's options do to the problem: the settings, by the names in their table.
+void adapt_problem(Problem& problem, const py::dict& given) {
+  for (const Setting& row : setting_table()) {
+    const py::str name(row.name.data(), row.name.size());
+    if (given.contains(name) && !given[name].is_none())
+      give(problem.settings, row, given_by(given[name]), std::string(row.name));
   }
+  check_settings(problem.settings);
+  if (!problem.settings.objective.empty()) problem.objective = {.text = problem.settings.objective};
+  // Kernel Tuner's word for exactly so many samples.
+  if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
+    problem.settings.min_repeats = problem.settings.max_repeats = iterations;
+}
+
+/// Observers asked for by name; the objects among them are for open_evaluator.
+py::list take_named(const py::list& observers, Problem& problem) {
+  py::list objects;
+  for (const auto& observer : observers) {
+    if (py::isinstance<py::str>(observer)) problem.observers.push_back(parse_observer(observer.cast<std::string>()));
+    else objects.append(observer);
+  }
+  check_observers(problem.observers);
+  return objects;
 }
 
 SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py::object& verify,
                       const py::list& observers) {
   SetupOptions options = SetupOptions::from(problem);
-  take(settings, "device", options.device);
-  if (settings.contains("store") && !settings["store"].is_none())
-    options.store = settings["store"].cast<std::string>();
   options.resume = setting<bool>(settings, "resume", true);
-  take(settings, "controls", options.controls);
   options.take_over = setting<bool>(settings, "take_over", false);
   options.in_process = setting<bool>(settings, "in_process", false);
-  options.simulation_seed = setting<std::uint64_t>(settings, "seed", problem.defaults.seed.value_or(1));
   LiveOptions& live = options.live;
-  take(settings, "jobs", live.jobs);
-  take(settings, "time_limit", live.time_limit);
   take(settings, "worker_command", live.worker_command);
-  take(settings, "use_cache", live.use_cache);
-  take(settings, "sensors", live.sensors);
   take(settings, "energy", live.energy);
   take(settings, "metric_names", options.further_metrics);
   for (const auto& r : problem.restrictions)
@@ -86,17 +100,9 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
 }
 
 SessionOptions session_options(const Problem& problem, const py::dict& settings) {
-  const TuneDefaults& defaults = problem.defaults;
-  SessionOptions options;
-  options.strategy = setting<std::string>(settings, "strategy", defaults.strategy.value_or("auto"));
-  options.strategy_options = to_values(setting<py::dict>(settings, "strategy_options", py::dict()));
-  options.seed = setting<std::uint64_t>(settings, "seed", defaults.seed.value_or(1));
-  if (const auto text = setting<std::string>(settings, "budget", defaults.budget.value_or("")); !text.empty())
-    options.budget = Budget::parse(text);
+  SessionOptions options = SessionOptions::from(problem.settings);
   take(settings, "evaluations", options.budget.evaluations);
   take(settings, "seconds", options.budget.seconds);
-  options.confirm = setting<bool>(settings, "confirm", true);
-  options.early_stop = setting<bool>(settings, "early_stop", false);
   return options;
 }
 
@@ -186,7 +192,8 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
 py::dict tune(Problem problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress) {
   adapt_problem(problem, settings);
-  const SetupOptions setup = setup_of(problem, settings, verify, observers);
+  const py::list objects = take_named(observers, problem);
+  const SetupOptions setup = setup_of(problem, settings, verify, objects);
   SessionOptions options = session_options(problem, settings);
   options.interrupted = &interrupted;
   options.progress = python_progress(progress);
@@ -244,8 +251,9 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
   return out;
 }
 
-py::dict run_plans(Problem problem, const py::dict& settings, const std::string& plans, const py::object& progress) {
+py::dict run_plans(Problem problem, const py::dict& settings, std::string plans, const py::object& progress) {
   adapt_problem(problem, settings);
+  if (plans.empty()) plans = problem.settings.plan.empty() ? "all" : problem.settings.plan;
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
   const std::string added = prepare_for_plans(problem, setup);
   SessionOptions options = session_options(problem, settings);
@@ -287,6 +295,19 @@ void bind_session(py::module_& module) {
              py::arg("observers") = py::list(), py::arg("metrics") = py::none(), py::arg("progress") = py::none());
   module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
              py::arg("progress") = py::none());
+  module.def("settings", [] {
+    py::list list;
+    for (const Setting& row : setting_table()) {
+      py::dict entry;
+      entry["name"] = py::str(row.name.data(), row.name.size());
+      entry["help"] = py::str(row.help.data(), row.help.size());
+      entry["default"] = default_words(row);
+      entry["unit"] = py::str(row.unit.data(), row.unit.size());
+      entry["determines_results"] = row.determines_results();
+      list.append(entry);
+    }
+    return list;
+  });
   module.def("devices", [] {
     std::vector<DeviceInfo> found;
     {

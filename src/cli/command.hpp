@@ -9,6 +9,8 @@ namespace ergotune::cli {
 
 /// Each verb lives in <verb>_command.cpp and adds itself to the command here. Its callback may throw
 /// UserError (exit code 2) or Error (exit code 1); main turns them into one clear message on standard error.
+/// A run that ends without an answer (nothing worked, or it was interrupted before) throws Exit{kNoAnswer}.
+constexpr int kNoAnswer = 1;
 void add_devices_command(Verb app);
 void add_calibrate_command(Verb app);
 void add_clocks_command(Verb app);

@@ -1,47 +1,93 @@
 #include "cli/live_options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ergotune/evaluate/replay.hpp"
+#include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/problem/load.hpp"
 
 namespace ergotune::cli {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+/// "--sensor" of "-d,--sensor".
+std::string long_name(const Setting& setting) {
+  return std::string(setting.option.substr(setting.option.rfind(',') + 1));
+}
+
+bool on_by_default(const Setting& setting) { return default_words(setting) == "True"; }
+
+std::string help_of(const Setting& setting) {
+  std::string help(setting.help);
+  if (setting.is_flag() && !on_by_default(setting)) return help;
+  if (setting.is_flag()) {
+    help[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(help[0])));
+    return "Do not " + help;
+  }
+  return fmt::format("{}{} ({})", help, setting.is_list() ? ", repeatable" : "", default_words(setting));
+}
+
+const char* kind_of(const Setting& setting) {
+  if (setting.unit == "s") return "TIME";
+  const bool text = setting.is_list() || std::holds_alternative<std::string Settings::*>(setting.member) ||
+                    std::holds_alternative<std::filesystem::path Settings::*>(setting.member);
+  return text ? "TEXT" : "NUMBER";
+}
+
+}  // namespace
+
+void SettingOptions::add_to(Verb verb, bool searching) {
+  for (const Setting& setting : setting_table()) {
+    if (setting.only_searching != searching) continue;
+    Given& given = given_.emplace_back(Given{&setting, {}, {}, false});
+    const std::string names(setting.option);
+    if (setting.is_flag()) {
+      verb.add_flag(names, given.flag, help_of(setting));
+    } else if (setting.is_list()) {
+      verb.add_option(names, given.words, help_of(setting)).kind(kind_of(setting));
+    } else {
+      verb.add_option(names, given.word, help_of(setting)).kind(kind_of(setting));
+    }
+  }
+}
+
+void SettingOptions::apply(Settings& settings) const {
+  for (const Given& given : given_) {
+    const Setting& setting = *given.setting;
+    if (given.flag) {
+      give(settings, setting, Value(!on_by_default(setting)), long_name(setting));
+    } else if (given.word) {
+      give_words(settings, setting, {*given.word}, long_name(setting));
+    } else if (!given.words.empty()) {
+      give_words(settings, setting, given.words, long_name(setting));
+    }
+  }
+  check_settings(settings);
+}
+
+std::string SettingOptions::text(std::string_view name) const {
+  for (const Given& given : given_)
+    if (given.setting->name == name && given.word) return *given.word;
+  return {};
+}
+
 void add_live_options(Verb verb, LiveArguments& a) {
   verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON)").required().existing_file();
-  verb.add_option(
-      "-d,--device", a.device,
-      "Where to run: cuda:0, opencl, opencl:0:1, host, replay:FILE, sim:PROFILE (default: the best here)");
-  verb.add_option("-o,--objective", a.objective,
-                  "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"");
-  verb.add_option("-j,--jobs", a.jobs, "Compile workers (default: one per core)").between(1, 1024);
-  verb.add_option("--precision", a.precision, "Wanted half-width of the 95 % interval over the value (0.01)")
-      .between(1e-6, 10.0);
-  verb.add_option("--time-limit", a.time_limit, "Seconds that one configuration may take on the device (30)")
-      .positive();
-  verb.add_option("--compile-time-limit", a.compile_time_limit, "Seconds that one compilation may take (120)")
-      .positive();
-  verb.add_option("--max-seconds", a.max_seconds,
-                  "Seconds of timed launches per configuration at most (0.25)")
-      .positive();
-  verb.add_option("--sensor", a.sensors,
-                  "Energy sensor: nvml:0, rapl:package-0, powersensor3:/dev/ttyACM0 ... (repeatable)");
-  verb.add_option("--energy-budget", a.energy_budget, "Seconds of energy measurement per configuration")
-      .positive();
-  verb.add_option("--control", a.controls, "Clock and limit control: nvml:0, tegra, amdgpu:card0, cpufreq");
+  a.settings.add_to(verb, false);
+  std::vector<std::string> names;
+  for (const ObserverDescription& observer : observers()) names.push_back(observer.name);
+  verb.add_option("--observe", a.observers,
+                  fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable",
+                              fmt::join(names, ", ")));
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although somebody else seems to have locked them (they end at the defaults)");
-  verb.add_option("--warm-up", a.warm_up, "Launches before the first timed one (1)").not_negative();
-  verb.add_option("--min-repeats", a.min_repeats, "Timed samples at least (7)").between(2, 1000000);
-  verb.add_option("--max-repeats", a.max_repeats, "Timed samples at most (1000)").between(2, 1000000);
-  verb.add_flag("--cold-cache", a.cold_cache, "Flush the last-level cache before every timed launch");
-  verb.add_flag("--no-verify", a.no_verify, "Do not check the kernel's outputs");
-  verb.add_option("--cache-dir", a.cache_folder,
-                  "Folder for compiled code (default: ~/.cache/ergotune/compiled)");
-  verb.add_flag("--no-cache", a.no_cache, "Keep no compiled code on disk");
   verb.add_flag("--in-process", a.in_process,
                 "Measure in this process: a kernel that crashes ends the session");
 }
@@ -52,46 +98,30 @@ Problem load_with(const LiveArguments& a) {
     problem = load_problem(a.file);
   } catch (const UserError&) {
     // To replay a recording no other file is needed: it tells its parameters itself.
-    if (!a.device || !a.device->starts_with("replay:")) throw;
+    if (!a.settings.text("device").starts_with("replay:")) throw;
     try {
       problem = problem_of(load_recording(a.file));
     } catch (const UserError&) {
     }
     if (problem.parameters.empty()) throw;
   }
-  if (a.objective) {
-    problem.objective = {};
-    problem.objective.text = *a.objective;
-  } else if (problem.defaults.objective) {
-    problem.objective = {};
-    problem.objective.text = *problem.defaults.objective;
+  a.settings.apply(problem.settings);
+  if (!problem.settings.objective.empty())
+    problem.objective = {.text = problem.settings.objective, .direction = {}, .place = {}};
+  for (const std::string& text : a.observers) {
+    ObserverSpec spec = parse_observer(text);
+    std::erase_if(problem.observers, [&](const ObserverSpec& other) { return other.name == spec.name; });
+    problem.observers.push_back(std::move(spec));
   }
+  // Refused before anything is compiled, not after.
+  check_observers(problem.observers);
   return problem;
 }
 
 SetupOptions setup_with(const LiveArguments& a, const Problem& problem) {
   SetupOptions options = SetupOptions::from(problem);
-  if (a.device) options.device = *a.device;
-  if (!a.controls.empty()) options.controls = a.controls;
   options.take_over = a.take_over;
   options.in_process = a.in_process;
-  LiveOptions& live = options.live;
-  if (a.jobs) live.jobs = *a.jobs;
-  if (a.precision) live.measure.precision = *a.precision;
-  if (a.time_limit) live.time_limit = *a.time_limit;
-  if (a.compile_time_limit) live.compile_time_limit = *a.compile_time_limit;
-  if (a.max_seconds) live.measure.max_seconds = *a.max_seconds;
-  if (a.energy_budget) live.energy_seconds = *a.energy_budget;
-  // The stream must not end before what was asked for.
-  live.measure.stream_seconds_limit = std::max(live.measure.stream_seconds_limit, live.energy_seconds + 1);
-  if (!a.sensors.empty()) live.sensors = a.sensors;
-  if (a.warm_up) live.measure.warm_up = *a.warm_up;
-  if (a.min_repeats) live.measure.min_repeats = *a.min_repeats;
-  if (a.max_repeats) live.measure.max_repeats = *a.max_repeats;
-  if (a.cold_cache) live.measure.cold_cache = true;
-  if (a.no_verify) live.measure.verify = false;
-  if (a.no_cache) live.use_cache = false;
-  if (a.cache_folder) live.cache_folder = *a.cache_folder;
   return options;
 }
 

@@ -1,29 +1,49 @@
-// Options that `tune` and `measure` share: where and how to measure. Every one has a place in the problem
-// file; the command line wins.
+// What verbs that measure share: the settings as options (every one has a place in the problem file too; the command line
+// wins), and measurements as JSON.
 #pragma once
 
+#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/verb.hpp"
+#include "ergotune/problem/setting_table.hpp"
 #include "ergotune/tune/session_setup.hpp"
 
 namespace ergotune::cli {
 
-struct LiveArguments {
-  std::string file;
-  std::optional<std::string> device, objective, cache_folder;
-  std::optional<int> jobs, warm_up, min_repeats, max_repeats;
-  std::optional<double> precision, time_limit, compile_time_limit, energy_budget, max_seconds;
-  std::vector<std::string> sensors, controls;
-  bool cold_cache = false, no_cache = false, no_verify = false, in_process = false, take_over = false;
+/// The options of the table of settings, as far as they were given.
+class SettingOptions {
+ public:
+  /// Adds them to a verb: those of measuring, or those of searching.
+  void add_to(Verb verb, bool searching);
+  /// Sets what was given, then checks all. Throws UserError.
+  void apply(Settings& settings) const;
+  /// The text that was given for one, or empty.
+  std::string text(std::string_view name) const;
+
+ private:
+  struct Given {
+    const Setting* setting;
+    std::vector<std::string> words;
+    std::optional<std::string> word;
+    bool flag = false;
+  };
+  std::deque<Given> given_;  ///< a deque: the command line's reader keeps references
 };
 
-/// Adds them to a verb, FILE included.
+struct LiveArguments {
+  std::string file;
+  SettingOptions settings;
+  std::vector<std::string> observers;
+  bool in_process = false, take_over = false;
+};
+
+/// Adds to a verb: FILE, the settings of measuring, --observe and what holds for this run alone.
 void add_live_options(Verb verb, LiveArguments& arguments);
-/// The problem with the objective of the command line, and the set-up with everything else.
+/// The problem with the settings, the objective and the observers of the command line.
 Problem load_with(const LiveArguments& arguments);
 SetupOptions setup_with(const LiveArguments& arguments, const Problem& problem);
 

@@ -19,7 +19,6 @@ using Json = nlohmann::ordered_json;
 
 struct MeasureArguments : LiveArguments {
   std::string configuration;
-  double reference = 0;
   std::optional<std::string> store;
   bool no_resume = false, json = false;
 };
@@ -79,18 +78,24 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
   return "it is none of those that are searched";
 }
 
+void print_measurement(const PreparedSession& prepared, ConfigurationIndex index, const Measurement& measurement) {
+  fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name, to_string(measurement.status),
+             describe(prepared.space->parameters(), prepared.space->configuration(index)));
+  if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
+  const auto print_value = [&](const std::string& name) {
+    fmt::print("  {:<22} {}\n", name, with_interval(measurement, name, prepared.problem.metrics));
+  };
+  for (const auto& [name, quantity] : measurement.quantities) print_value(name);
+  for (const auto& [name, value] : measurement.metrics) print_value(name);
+  for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
+}
+
 void measure(const MeasureArguments& arguments) {
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
   setup.store = arguments.store.value_or("");
   setup.resume = !arguments.no_resume;
   setup.live.jobs = 1;
-  if (arguments.reference > 0) {
-    setup.live.energy = true;
-    setup.live.measure.reference_seconds = arguments.reference;
-    setup.live.measure.stream_seconds_limit = arguments.reference + 1;
-    setup.live.time_limit = std::max(setup.live.time_limit, 3 * arguments.reference + 30);
-  }
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const auto& parameters = prepared.space->parameters();
@@ -132,17 +137,10 @@ void measure(const MeasureArguments& arguments) {
     document["verify_seconds"] = measurement.verify_seconds;
     document["measure_seconds"] = measurement.measure_seconds;
     print_json(document);
-    return;
+  } else {
+    print_measurement(prepared, *index, measurement);
   }
-  fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name,
-             to_string(measurement.status), describe(parameters, configuration));
-  if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
-  const auto print_value = [&](const std::string& name) {
-    fmt::print("  {:<22} {}\n", name, with_interval(measurement, name, prepared.problem.metrics));
-  };
-  for (const auto& [name, quantity] : measurement.quantities) print_value(name);
-  for (const auto& [name, value] : measurement.metrics) print_value(name);
-  for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
+  if (!usable(measurement.status)) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -153,11 +151,6 @@ void add_measure_command(Verb app) {
   add_live_options(verb, *arguments);
   verb.add_option("-c,--config", arguments->configuration,
                   "The configuration as a JSON object; parameters left out take their defaults");
-  verb.add_option(
-          "--reference", arguments->reference,
-          "Energy over a long steady state of this many seconds, to compare short measurements with (8s)")
-      .duration()
-      .positive();
   verb.add_option("--store", arguments->store, "Keep the result here, and tell what is known already (default: nowhere)");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   add_json_option(verb, arguments->json);

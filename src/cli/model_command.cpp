@@ -77,7 +77,7 @@ PowerSampling take_samples(const ModelArguments& arguments) {
   PowerSampling sampling = sample_clocks(*ledger, options);
   ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
   if (ledger->interrupted()) {
-    throw UserError(fmt::format("interrupted after {} of {} clocks{}", sampling.samples.size(), arguments.count,
+    throw Error(fmt::format("interrupted after {} of {} clocks{}", sampling.samples.size(), arguments.count,
                                 prepared.store ? "; the same command goes on from there" : ""));
   }
   sampling.device = prepared.device.name;

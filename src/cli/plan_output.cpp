@@ -159,6 +159,11 @@ void tune_by_plans(PreparedSession& prepared, const std::string& names, const Se
     print_plans(comparison, prepared.space->parameters());
     if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
   }
+  if (options.interrupted && options.interrupted->load())
+    fmt::print(stderr, "ergotune: interrupted{}\n", prepared.store ? "; the same command goes on from there" : "");
+  const auto& plans = comparison.plans;
+  if (std::none_of(plans.begin(), plans.end(), [](const PlanResult& plan) { return plan.best.has_value(); }))
+    throw Exit{kNoAnswer};
 }
 
 }  // namespace ergotune::cli

@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -24,37 +23,10 @@ namespace {
 constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
-  std::optional<std::string> strategy, budget, store, plan, figure, retry;
-  std::vector<std::string> strategy_options;
-  std::optional<std::uint64_t> seed;
-  bool no_resume = false, no_store = false, no_confirm = false, early_stop = false, quiet = false,
-       json = false;
+  std::optional<std::string> figure, retry;
+  bool no_resume = false, no_store = false, quiet = false, json = false;
   std::size_t top = 5;
 };
-
-/// "population=20" as a name and a value: a number where it reads as one.
-std::pair<std::string, Value> strategy_option(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw UserError("--strategy-option takes NAME=VALUE, not \"" + text + "\"");
-  }
-  const std::string value = text.substr(equals + 1);
-  std::string name = text.substr(0, equals);
-  std::int64_t integer = 0;
-  const char* end = value.data() + value.size();
-  if (const auto [rest, error] = std::from_chars(value.data(), end, integer);
-      error == std::errc() && rest == end) {
-    return {std::move(name), Value(integer)};
-  }
-  double real = 0;
-  if (const auto [rest, error] = std::from_chars(value.data(), end, real);
-      error == std::errc() && rest == end) {
-    return {std::move(name), Value(real)};
-  }
-  if (value == "true" || value == "True") return {std::move(name), Value(true)};
-  if (value == "false" || value == "False") return {std::move(name), Value(false)};
-  return {std::move(name), Value(value)};
-}
 
 /// "timeout,runtime_error", or "all": everything but ok.
 std::set<Status> statuses_to_retry(const std::string& text) {
@@ -79,48 +51,19 @@ std::set<Status> statuses_to_retry(const std::string& text) {
   return chosen;
 }
 
-SessionOptions session_options(const TuneArguments& arguments, const TuneDefaults& defaults) {
-  SessionOptions options;
-  if (defaults.strategy) options.strategy = *defaults.strategy;
-  if (arguments.strategy) options.strategy = *arguments.strategy;
-  if (!arguments.strategy) options.strategy_options = defaults.strategy_options;
-  for (const std::string& text : arguments.strategy_options) {
-    auto [name, value] = strategy_option(text);
-    options.strategy_options[name] = std::move(value);
-  }
-  if (arguments.budget) {
-    options.budget = Budget::parse(*arguments.budget);
-  } else if (defaults.budget) {
-    options.budget = Budget::parse(*defaults.budget);
-  }
-  // Refused before anything is compiled, not after.
-  std::vector<std::string> names;
-  for (const StrategyDescription& description : strategies()) names.push_back(description.name);
-  if (std::find(names.begin(), names.end(), options.strategy) == names.end()) {
-    throw UserError(
-        fmt::format("no strategy \"{}\"{}", options.strategy, suggestion(options.strategy, names)));
-  }
-  options.seed = arguments.seed.value_or(defaults.seed.value_or(1));
-  options.confirm = !arguments.no_confirm;
-  options.early_stop = arguments.early_stop;
-  if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
-  return options;
-}
-
 void tune(const TuneArguments& arguments) {
   // Compiled code passes through with every configuration: giving its memory back each time costs page
   // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
-  if (arguments.store) setup.store = *arguments.store;
   if (setup.store.empty()) setup.store = "ergotune.db";
   if (arguments.no_store) setup.store.clear();
   setup.resume = !arguments.no_resume;
-  SessionOptions options = session_options(arguments, problem.defaults);
+  SessionOptions options = SessionOptions::from(problem.settings);
   if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
-  setup.simulation_seed = options.seed;
-  const std::string plan = arguments.plan.value_or(problem.defaults.plan.value_or(""));
+  if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
+  const std::string plan = problem.settings.plan;
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
   if (plan.empty() && arguments.figure)
@@ -164,6 +107,7 @@ void tune(const TuneArguments& arguments) {
   } else {
     print_answer(prepared, result, arguments.file, arguments.top);
   }
+  if (result.best.empty()) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -172,25 +116,12 @@ void add_tune_command(Verb app) {
   auto arguments = std::make_shared<TuneArguments>();
   Verb verb = app.add_verb("tune", "Find the best configuration of a problem");
   add_live_options(verb, *arguments);
-  verb.add_option("-s,--strategy", arguments->strategy,
-                  "How to search: auto, brute_force, random ... (auto)");
-  verb.add_option("--strategy-option", arguments->strategy_options,
-                  "NAME=VALUE, a strategy's hyperparameter (repeatable)");
-  verb.add_option("-b,--budget", arguments->budget,
-                  "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
-                  "results count");
-  verb.add_option("--seed", arguments->seed, "Seed of everything random (1)");
-  verb.add_option("--store", arguments->store, "Results database, made where there is none (ergotune.db)");
+  arguments->settings.add_to(verb, true);
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume,
                 "Begin afresh even where results of this problem are stored");
   verb.add_option("--retry", arguments->retry,
                   "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
-  verb.add_flag("--no-confirm", arguments->no_confirm,
-                "Do not measure the best candidates again before reporting");
-  verb.add_flag("--early-stop", arguments->early_stop, "Stop when further improvement is unlikely");
-  verb.add_option("--plan", arguments->plan,
-                  "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas");
   verb.add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <type_traits>
 
@@ -16,17 +15,11 @@ namespace ergotune::cli {
 Option Option::required() { return Option(*option_->required()); }
 Option Option::show_default() { return Option(*option_->capture_default_str()); }
 Option Option::take_all() { return Option(*option_->take_all()); }
+Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
 Option Option::positive() { return Option(*option_->check(CLI::PositiveNumber)); }
-Option Option::not_negative() { return Option(*option_->check(CLI::NonNegativeNumber)); }
-Option Option::between(int least, int most) { return Option(*option_->check(CLI::Range(least, most))); }
-Option Option::between(double least, double most) { return Option(*option_->check(CLI::Range(least, most))); }
 Option Option::existing_file() { return Option(*option_->check(CLI::ExistingFile)); }
 Option Option::one_of(const std::vector<std::string>& values) {
   return Option(*option_->check(CLI::IsMember(values)));
-}
-Option Option::duration() {
-  const std::map<std::string, double> units{{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}};
-  return Option(*option_->transform(CLI::AsNumberWithUnit(units)));
 }
 
 Verb Verb::add_verb(const std::string& name, const std::string& description) {

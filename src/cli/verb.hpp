@@ -22,14 +22,11 @@ class Option {
   Option show_default();
   /// Repeated, the option keeps every value.
   Option take_all();
+  /// What the help calls its value: "NUMBER".
+  Option kind(const std::string& name);
   Option positive();
-  Option not_negative();
-  Option between(int least, int most);
-  Option between(double least, double most);
   Option existing_file();
   Option one_of(const std::vector<std::string>& values);
-  /// Seconds; 500ms, 8s and 2min are understood.
-  Option duration();
 
  private:
   CLI::Option* option_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/hash.hpp"
 #include "base/process.hpp"
 #include "evaluate/scheduler.hpp"
@@ -9,14 +11,14 @@
 
 namespace ergotune {
 
-LiveOptions LiveOptions::from(const TuneDefaults& defaults) {
+LiveOptions LiveOptions::from(const Settings& settings) {
   LiveOptions options;
-  options.measure = MeasureOptions::from(defaults);
-  if (defaults.device) options.device = *defaults.device;
-  if (defaults.jobs) options.jobs = *defaults.jobs;
-  if (defaults.time_limit) options.time_limit = *defaults.time_limit;
-  if (defaults.energy_budget) options.energy_seconds = *defaults.energy_budget;
-  options.sensors = defaults.sensors;
+  static_cast<LiveSettings&>(options) = settings;
+  options.measure = MeasureOptions::from(settings);
+  if (const double reference = settings.reference_seconds; reference > 0) {
+    options.energy = true;
+    options.time_limit = std::max(options.time_limit, 3 * reference + 30);
+  }
   return options;
 }
 

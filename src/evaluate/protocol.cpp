@@ -17,11 +17,14 @@ static auto fields(DeviceInfo& info) {
   auto& [id, name, backend, uuid, pci_address, driver_version, is_cpu, properties] = info;
   return std::tie(id, name, backend, uuid, pci_address, driver_version, is_cpu, properties);
 }
+static auto fields(MeasureSettings& settings) {
+  auto& [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds] = settings;
+  return std::tie(precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds);
+}
 static auto fields(MeasureOptions& options) {
-  auto& [precision, warm_up, min_repeats, max_repeats, max_seconds, min_sample_seconds, cold_cache, verify,
-         stream_seconds_limit, reference_seconds, reference_file] = options;
-  return std::tie(precision, warm_up, min_repeats, max_repeats, max_seconds, min_sample_seconds, cold_cache,
-                  verify, stream_seconds_limit, reference_seconds, reference_file);
+  // A structured binding cannot name a base's members beside its own: what MeasureOptions adds is told by hand.
+  return std::tuple_cat(fields(static_cast<MeasureSettings&>(options)),
+                        std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
 }
 static auto fields(RunOptions& options) {
   auto& [give_up_above, objective_quantity, reference_only] = options;

@@ -16,13 +16,12 @@
 
 namespace ergotune {
 
-MeasureOptions MeasureOptions::from(const TuneDefaults& defaults) {
+MeasureOptions MeasureOptions::from(const Settings& settings) {
   MeasureOptions options;
-  if (defaults.precision) options.precision = *defaults.precision;
-  if (defaults.warm_up) options.warm_up = *defaults.warm_up;
-  if (defaults.min_repeats) options.min_repeats = *defaults.min_repeats;
-  if (defaults.max_repeats) options.max_repeats = *defaults.max_repeats;
-  if (defaults.cold_cache) options.cold_cache = *defaults.cold_cache;
+  static_cast<MeasureSettings&>(options) = settings;
+  // The stream must not end before what was asked for.
+  options.stream_seconds_limit =
+      std::max({options.stream_seconds_limit, settings.energy_seconds + 1, settings.reference_seconds + 1});
   return options;
 }
 

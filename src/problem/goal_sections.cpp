@@ -1,6 +1,7 @@
 // [metrics], objective, observe and [observers], [tune], [plans].
 #include <fmt/format.h>
 
+#include "ergotune/problem/setting_table.hpp"
 #include "problem/toml_sections.hpp"
 
 namespace ergotune::toml_reading {
@@ -13,19 +14,15 @@ double positive(const Table& table, const char* key, double value) {
                   table.place_of(*table.find(key)));
 }
 
-void read_number(const Table& table, const char* key, std::optional<double>& into) {
-  if (const auto value = table.optional_number(key)) into = positive(table, key, *value);
-}
-
-void read_count(const Table& table, const char* key, std::optional<int>& into, std::int64_t least = 1) {
-  const auto value = table.optional_integer(key);
-  if (!value) return;
-  if (*value < least || *value > 1'000'000'000) {
-    throw UserError(
-        fmt::format("\"{}\" in {} must be at least {}, not {}", key, table.title(), least, *value),
-        table.place_of(*table.find(key)));
-  }
-  into = static_cast<int>(*value);
+/// A setting's value in whatever form it was written.
+GivenValue given_by(const Table& parent, const toml::node& node, const std::string& what) {
+  if (node.is_array()) return parent.values_of(node, what);
+  if (!node.is_table()) return parent.value_of(node, what);
+  const Table table = parent.table(node, what);
+  std::map<std::string, Value> values;
+  for (const Entry& entry : table.entries())
+    values[entry.key] = table.value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, table.title()));
+  return values;
 }
 
 /// A budget is written as on the command line, or as a plain count of evaluations.
@@ -133,40 +130,26 @@ std::vector<ObserverSpec> read_observers(const Table& root) {
   return specs;
 }
 
-TuneDefaults read_tune(const Table& table) {
-  table.allow({"device", "strategy", "budget", "seed", "jobs", "store", "plan", "objective", "sensors",
-               "controls", "strategy_options", "precision", "time_limit", "energy_budget", "cold_cache",
-               "warm_up", "min_repeats", "max_repeats"});
-  TuneDefaults tune;
-  tune.device = table.optional_text("device");
-  tune.strategy = table.optional_text("strategy");
-  tune.budget = read_budget(table);
-  tune.objective = table.optional_text("objective");
-  tune.store = table.optional_text("store");
-  tune.plan = table.optional_text("plan");
-  if (const auto seed = table.optional_integer("seed")) tune.seed = static_cast<std::uint64_t>(*seed);
-  read_count(table, "jobs", tune.jobs);
-  tune.sensors = table.optional_texts("sensors");
-  tune.controls = table.optional_texts("controls");
-  if (const auto options = table.optional_table("strategy_options")) {
-    for (const Entry& entry : options->entries()) {
-      tune.strategy_options[entry.key] =
-          options->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, options->title()));
+Settings read_tune(const Table& table) {
+  table.allow(setting_names());
+  Settings settings;
+  for (const Setting& setting : setting_table()) {
+    const toml::node* node = table.find(setting.name);
+    if (!node) continue;
+    const std::string what = fmt::format("\"{}\" in {}", setting.name, table.title());
+    try {
+      give(settings, setting, given_by(table, *node, what), what);
+    } catch (const UserError& error) {
+      if (!error.place().file.empty()) throw;
+      throw UserError(error.message(), table.place_of(*node));
     }
   }
-  read_number(table, "precision", tune.precision);
-  read_number(table, "time_limit", tune.time_limit);
-  read_number(table, "energy_budget", tune.energy_budget);
-  tune.cold_cache = table.optional_boolean("cold_cache");
-  read_count(table, "warm_up", tune.warm_up, 0);
-  read_count(table, "min_repeats", tune.min_repeats);
-  read_count(table, "max_repeats", tune.max_repeats);
-  if (tune.min_repeats && tune.max_repeats && *tune.min_repeats > *tune.max_repeats) {
-    throw UserError(fmt::format("min_repeats ({}) is greater than max_repeats ({})", *tune.min_repeats,
-                                *tune.max_repeats),
-                    table.key_place("min_repeats"));
+  try {
+    check_settings(settings);
+  } catch (const UserError& error) {
+    throw UserError(error.message(), table.key_place("min_repeats"));
   }
-  return tune;
+  return settings;
 }
 
 std::vector<PlanSpec> read_plans(const Table& table) {

@@ -260,16 +260,16 @@ void read_kernel(const Json& specification, const Source& source, Problem& probl
   }
 }
 
-void read_search(const Json& json, TuneDefaults& defaults) {
+void read_search(const Json& json, Settings& settings) {
   if (json.contains("Search") && json.at("Search").contains("Name")) {
-    defaults.strategy = json.at("Search").at("Name").get<std::string>();
+    settings.strategy = json.at("Search").at("Name").get<std::string>();
   }
   if (!json.contains("Budget")) return;
   for (const Json& budget : json.at("Budget")) {
     const double amount = budget.value("BudgetValue", 0.0);
     const std::string type = budget.value("Type", "");
-    if (type == "ConfigurationCount") defaults.budget = fmt::format("{:.0f}", amount);
-    if (type == "TuningDuration") defaults.budget = fmt::format("{}s", amount);
+    if (type == "ConfigurationCount") settings.budget = fmt::format("{:.0f}", amount);
+    if (type == "TuningDuration") settings.budget = fmt::format("{}s", amount);
   }
 }
 
@@ -300,7 +300,7 @@ Problem read_t1(const Json& json, const Source& source, const std::filesystem::p
       problem.name = json.at("General").at("BenchmarkName").get<std::string>();
     }
     if (json.contains("KernelSpecification")) read_kernel(json.at("KernelSpecification"), source, problem);
-    read_search(json, problem.defaults);
+    read_search(json, problem.settings);
   } catch (const Json::exception& error) {
     throw UserError(fmt::format("this is not a T1 file as its schema describes it: {}", error.what()),
                     source.whole());

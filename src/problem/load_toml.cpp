@@ -50,18 +50,18 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
     problem.verification = read_verification(*table, folder, problem.kernel());
   }
   problem.observers = read_observers(root);
-  if (const auto table = root.optional_table("tune")) problem.defaults = read_tune(*table);
+  if (const auto table = root.optional_table("tune")) problem.settings = read_tune(*table);
   if (const toml::node* node = root.find("objective")) {
     problem.objective = read_objective(root, *node);
-    if (problem.defaults.objective) {
+    if (!problem.settings.objective.empty()) {
       throw UserError("the objective is given twice, at the top and in [tune]; keep one of them",
                       root.optional_table("tune")->key_place("objective"));
     }
-  } else if (problem.defaults.objective) {
+  } else if (!problem.settings.objective.empty()) {
     const Table tune = *root.optional_table("tune");
-    problem.objective.text = *problem.defaults.objective;
+    problem.objective.text = problem.settings.objective;
     problem.objective.place = tune.inside(*tune.find("objective"));
-    problem.defaults.objective.reset();  // it is the problem's objective now
+    problem.settings.objective.clear();  // it is the problem's objective now
   }
   if (const auto table = root.optional_table("plans")) problem.plans = read_plans(*table);
   if (const auto table = root.optional_table("simulation")) problem.simulation = read_simulation(*table);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ergotune/problem/load.hpp"
+#include "ergotune/problem/setting_table.hpp"
 #include "problem/document.hpp"
 
 namespace ergotune {
@@ -130,59 +131,40 @@ static PlanSpec read_plan(const Json& json) {
 }
 
 template <class T>
-static void write_optional(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
+static Json write_setting(const T& value) {
+  return value;
 }
-template <class T>
-static void read_optional(const Json& json, const char* key, std::optional<T>& value) {
-  if (json.contains(key)) value = json.at(key).get<T>();
-}
-
-static Json write(const TuneDefaults& tune) {
+static Json write_setting(const std::filesystem::path& value) { return value.string(); }
+static Json write_setting(const std::map<std::string, Value>& values) {
   Json json = Json::object();
-  write_optional(json, "device", tune.device);
-  write_optional(json, "strategy", tune.strategy);
-  write_optional(json, "budget", tune.budget);
-  write_optional(json, "objective", tune.objective);
-  write_optional(json, "store", tune.store);
-  write_optional(json, "plan", tune.plan);
-  write_optional(json, "seed", tune.seed);
-  write_optional(json, "jobs", tune.jobs);
-  json["sensors"] = tune.sensors;
-  json["controls"] = tune.controls;
-  json["strategy_options"] = Json::object();
-  for (const auto& [name, value] : tune.strategy_options) json["strategy_options"][name] = write(value);
-  write_optional(json, "precision", tune.precision);
-  write_optional(json, "time_limit", tune.time_limit);
-  write_optional(json, "energy_budget", tune.energy_budget);
-  write_optional(json, "cold_cache", tune.cold_cache);
-  write_optional(json, "warm_up", tune.warm_up);
-  write_optional(json, "min_repeats", tune.min_repeats);
-  write_optional(json, "max_repeats", tune.max_repeats);
+  for (const auto& [name, value] : values) json[name] = write(value);
   return json;
 }
-static TuneDefaults read_tune(const Json& json) {
-  TuneDefaults tune;
-  read_optional(json, "device", tune.device);
-  read_optional(json, "strategy", tune.strategy);
-  read_optional(json, "budget", tune.budget);
-  read_optional(json, "objective", tune.objective);
-  read_optional(json, "store", tune.store);
-  read_optional(json, "plan", tune.plan);
-  read_optional(json, "seed", tune.seed);
-  read_optional(json, "jobs", tune.jobs);
-  tune.sensors = json.at("sensors").get<std::vector<std::string>>();
-  tune.controls = json.at("controls").get<std::vector<std::string>>();
-  for (const auto& [name, value] : json.at("strategy_options").items())
-    tune.strategy_options[name] = read_value(value);
-  read_optional(json, "precision", tune.precision);
-  read_optional(json, "time_limit", tune.time_limit);
-  read_optional(json, "energy_budget", tune.energy_budget);
-  read_optional(json, "cold_cache", tune.cold_cache);
-  read_optional(json, "warm_up", tune.warm_up);
-  read_optional(json, "min_repeats", tune.min_repeats);
-  read_optional(json, "max_repeats", tune.max_repeats);
-  return tune;
+template <class T>
+static void read_setting(const Json& json, T& value) {
+  value = json.get<T>();
+}
+static void read_setting(const Json& json, std::filesystem::path& value) { value = json.get<std::string>(); }
+static void read_setting(const Json& json, std::map<std::string, Value>& values) {
+  for (const auto& [name, value] : json.items()) values[name] = read_value(value);
+}
+
+/// What is not the default. Lists are always there: so are they in the documents by which ergotune 0.1 found sessions.
+static Json write(const Settings& settings) {
+  Json json = Json::object();
+  for (const Setting& setting : setting_table()) {
+    if (is_default(settings, setting) && !setting.is_list()) continue;
+    std::visit([&](auto member) { json[setting.name] = write_setting(settings.*member); }, setting.member);
+  }
+  return json;
+}
+static Settings read_settings(const Json& json) {
+  Settings settings;
+  for (const Setting& setting : setting_table()) {
+    if (const auto found = json.find(setting.name); found != json.end())
+      std::visit([&](auto member) { read_setting(*found, settings.*member); }, setting.member);
+  }
+  return settings;
 }
 
 Json write(const ObserverSpec& spec) {
@@ -220,7 +202,7 @@ static Problem read_problem(const Json& json) {
   problem.objective = read_objective(json.at("objective"));
   problem.verification = read_verification(json.at("verification"));
   problem.plans = read_list<PlanSpec>(json.at("plans"), read_plan);
-  problem.defaults = read_tune(json.at("defaults"));
+  problem.settings = read_settings(json.at("defaults"));
   if (json.contains("observers")) problem.observers = read_list<ObserverSpec>(json.at("observers"), read_observer);
   if (const auto model = json.find("simulation"); model != json.end()) {
     for (const auto& [name, expression] : model->items())
@@ -252,7 +234,7 @@ std::string serialise(const Problem& problem) {
                   {"objective", write(problem.objective)},
                   {"verification", write(problem.verification)},
                   {"plans", write_list(problem.plans)},
-                  {"defaults", write(problem.defaults)},
+                  {"defaults", write(problem.settings)},
                   {"simulation", simulation}};
   // Absent where there is nothing to say, so that the identity of stored sessions stays what it was.
   if (problem.kernels.size() > 1) {

@@ -33,7 +33,7 @@ std::vector<Metric> read_metrics(const Table& table);
 ObjectiveSpec read_objective(const Table& parent, const toml::node& node);
 /// observe = [names] and [observers] with a table of options each; both may be there.
 std::vector<ObserverSpec> read_observers(const Table& root);
-TuneDefaults read_tune(const Table& table);
+Settings read_tune(const Table& table);
 std::vector<PlanSpec> read_plans(const Table& table);
 
 // simulation_table.cpp

@@ -12,7 +12,7 @@ namespace {
 
 /// The problem without what cannot change a configuration's result, and without where its files lie.
 std::string identity_document(Problem problem) {
-  problem.defaults = {};
+  problem.settings = {};
   problem.objective = {};
   problem.metrics.clear();
   problem.plans.clear();

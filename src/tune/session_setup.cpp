@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
 #include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
 #include "tune/former_identity.hpp"
@@ -85,7 +86,23 @@ void establish_reference(PreparedSession& prepared, const SetupOptions& options)
 SetupOptions SetupOptions::from(const Problem& problem) {
   SetupOptions options;
   static_cast<TargetOptions&>(options) = TargetOptions::from(problem);
-  if (problem.defaults.store) options.store = *problem.defaults.store;
+  options.store = problem.settings.store;
+  return options;
+}
+
+SessionOptions SessionOptions::from(const Settings& settings) {
+  // Refused before anything is compiled, not after.
+  std::vector<std::string> names;
+  for (const StrategyDescription& description : strategies()) names.push_back(description.name);
+  if (std::find(names.begin(), names.end(), settings.strategy) == names.end())
+    throw UserError(fmt::format("no strategy \"{}\"{}", settings.strategy, suggestion(settings.strategy, names)));
+  SessionOptions options;
+  options.strategy = settings.strategy;
+  options.strategy_options = settings.strategy_options;
+  if (!settings.budget.empty()) options.budget = Budget::parse(settings.budget);
+  options.seed = settings.seed;
+  options.confirm = settings.confirm;
+  options.early_stop = settings.early_stop;
   return options;
 }
 

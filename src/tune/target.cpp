@@ -13,6 +13,7 @@
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/quantity.hpp"
+#include "ergotune/problem/setting_table.hpp"
 #include "ergotune/search/objective.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
@@ -28,22 +29,19 @@ bool needs_sensor(const Objective& objective) {
   });
 }
 
-std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem, bool included) {
-  const MeasureOptions& m = live.measure;
-  std::string text =
-      fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", m.precision,
-                  m.min_repeats, m.max_repeats, m.warm_up, m.cold_cache ? "cold" : "hot", m.max_seconds);
-  if (live.energy) {
-    text +=
-        fmt::format(", energy by {}", live.sensors.empty() ? "the device's own sensor"
-                                                           : fmt::format("{}", fmt::join(live.sensors, " ")));
-    if (live.energy_seconds > 0) text += fmt::format(" for {:g} s", live.energy_seconds);
+/// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
+std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem,
+                          const std::string& included = {}) {
+  Settings used;
+  static_cast<MeasureSettings&>(used) = live.measure;
+  static_cast<LiveSettings&>(used) = live;
+  used.controls = options.controls;
+  std::string text = conditions_of(used, live.energy, included);
+  for (const ObserverSpec& observer : problem.observers) {
+    text += ", observed by " + observer.name;
+    for (const auto& [name, values] : observer.options)
+      for (const Value& value : values) text += fmt::format(" {}={}", name, value.to_string());
   }
-  if (!m.verify) text += ", not verified";
-  // Included files were among the conditions before they were part of the problem's identity.
-  if (const std::string hash = included ? hash_of_included_files(problem) : std::string(); !hash.empty())
-    text += ", includes " + hash;
-  if (!options.controls.empty()) text += fmt::format(", controls {}", fmt::join(options.controls, " "));
   return text;
 }
 
@@ -250,8 +248,8 @@ void open_live(Target& target, const TargetOptions& options) {
   target.identity =
       fmt::format("{} | {} | {}", target.device.uuid.empty() ? target.device.name : target.device.uuid,
                   target.device.driver_version, target.live->compiler_identity());
-  target.conditions = conditions_of(options, live, target.original, false);
-  target.former_conditions = conditions_of(options, live, target.original, true);
+  target.conditions = conditions_of(options, live, target.original);
+  target.former_conditions = conditions_of(options, live, target.original, hash_of_included_files(target.original));
   if (control) {
     ControlSessionOptions control_options;
     control_options.take_over = options.take_over;
@@ -271,10 +269,11 @@ Objective objective_of(const Problem& problem, const std::vector<std::string>& f
 
 TargetOptions TargetOptions::from(const Problem& problem) {
   TargetOptions options;
-  const TuneDefaults& defaults = problem.defaults;
-  if (defaults.device) options.device = *defaults.device;
-  options.controls = defaults.controls;
-  options.live = LiveOptions::from(defaults);
+  const Settings& settings = problem.settings;
+  options.device = settings.device;
+  options.controls = settings.controls;
+  options.live = LiveOptions::from(settings);
+  options.simulation_seed = settings.seed;
   return options;
 }
 

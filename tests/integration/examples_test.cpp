@@ -48,7 +48,7 @@ TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
     if (info.backend == backend) device = open_device(info.id);
   if (!device) GTEST_SKIP() << "no device of kind " << backend;
   Constants constants = problem.constants_for(device->info().name, device->info().properties);
-  MeasureOptions options = MeasureOptions::from(problem.defaults);
+  MeasureOptions options = MeasureOptions::from(problem.settings);
   options.min_repeats = 1;
   options.max_repeats = 1;
   options.warm_up = 0;

@@ -1,11 +1,15 @@
 // `tune --plan`, driven from outside: simulated devices and replayed recordings.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "ergotune/base/clock.hpp"
 #include "integration/support/command.hpp"
 #include "recorded_data.hpp"
 
@@ -104,6 +108,44 @@ TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
   EXPECT_GT(document["plans"][0]["energy"]["standard_error"].get<double>(), 0);
   EXPECT_GT(document["plans"][1]["above_optimum_percent"].get<double>(), 0);
+}
+
+/// A plan of its own over parameter `turn`; with `free`, what its stage frees.
+std::string planned(const std::string& problem, const std::string& free) {
+  return problem + "\n[[plans.mine]]\nname = \"only\"\nfree = [\"" + free +
+         "\"]\nobjective = \"time\"\nstrategy = \"brute_force\"\n";
+}
+
+TEST(PlanCommand, PlansThatAllFailEndWithOne) {
+  const std::string file = folder() + "/hopeless.toml";
+  std::ofstream(file) << planned(test::counting_problem(3), "power");
+  const ProcessResult result = command({"tune", file, "--device", "sim:a100", "--plan", "mine", "--no-store", "--json"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_TRUE(document["plans"][0]["best"].is_null());
+  EXPECT_NE(document["plans"][0]["why_not"].get<std::string>().find("no such parameters"), std::string::npos);
+}
+
+TEST(PlanCommand, InterruptedItSaysSo) {
+  const test::TemporaryFolder own;
+  own.write("c.toml", planned(test::counting_problem(500), "code"));
+  ChildProcess session = test::start_ergotune(
+      own, {"tune", "c.toml", "--device", "host", "--plan", "mine", "--store", "c.db", "--jobs", "1", "--sensor",
+            "command:while :; do echo 40; sleep 0.005; done"});
+  const auto store = own.path() / "c.db";
+  const double deadline = host_seconds() + 60;
+  while (host_seconds() < deadline && (!std::filesystem::exists(store) || test::stored_rows(store).size() < 2))
+    ::usleep(50'000);
+  ::kill(session.pid(), SIGINT);
+  const auto status = session.wait(20);
+  ASSERT_TRUE(status) << "Ctrl-C does not end it";
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "there is no answer yet";
+  const auto words = [&](const char* name) {
+    std::ifstream in(own.path() / name);
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  EXPECT_NE(words("out").find("interrupted in stage \"only\""), std::string::npos) << words("out");
+  EXPECT_NE(words("err").find("interrupted; the same command goes on from there"), std::string::npos) << words("err");
 }
 
 TEST(PlanCommand, AnUnknownPlanIsAUsersMistake) {

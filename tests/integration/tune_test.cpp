@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "ergotune/problem/setting_table.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -116,6 +117,71 @@ TEST(Tune, AnUnknownObserverIsTheUsersMistake) {
               HasSubstr("watched.toml:1:1: unknown observer \"lauches\" (did you mean \"launches\"?)"));
 }
 
+TEST(Tune, ObserversCanBeAskedForOnTheCommandLine) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(2));
+  std::vector<std::string> command{"measure", "c.toml", "--device", "host", "--store", "m.db", "--json"};
+  EXPECT_FALSE(json_of(ergotune(folder, command))["quantities"].contains("host_time"));
+  command.insert(command.end(), {"--observe", "host_time:passes=4", "--observe", "launches"});
+  // What was stored without them does not say what they see: it is not handed out.
+  const auto quantities = json_of(ergotune(folder, command))["quantities"];
+  EXPECT_EQ(quantities["host_time"]["n"], 4);
+  EXPECT_GT(quantities["launches"]["value"].get<double>(), 2);
+  for (const auto& [observer, words] : std::map<std::string, std::string>{
+           {"host_tiem", "unknown observer \"host_tiem\" (did you mean \"host_time\"?)"},
+           {"host_time:pases=4", "(did you mean \"passes\"?)"},
+           {"host_time:4", "NAME:OPTION=VALUE"}}) {
+    const ProcessResult result = ergotune(folder, {"tune", "c.toml", "--device", "host", "--observe", observer});
+    EXPECT_EQ(result.exit_code, 2) << observer;
+    EXPECT_THAT(result.err, HasSubstr(words));
+  }
+  EXPECT_THAT(ergotune(folder, {"tune", "--help"}).out, HasSubstr("energy, host_time, launches"));
+}
+
+TEST(Tune, OnlyWhatDeterminesResultsMeasuresAnew) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(2));
+  const auto is_known = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command{"measure", "c.toml", "--device", "host", "--store", "m.db"};
+    command.insert(command.end(), more.begin(), more.end());
+    const ProcessResult result = ergotune(folder, command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err.find("this was measured before") != std::string::npos;
+  };
+  EXPECT_FALSE(is_known({}));
+  EXPECT_TRUE(is_known({"--time-limit", "1min", "--no-cache", "--warm-up", "1"}));
+  EXPECT_FALSE(is_known({"--warm-up", "3"}));
+  EXPECT_FALSE(is_known({"--sensor", "command:while :; do echo 40; sleep 0.005; done"}));
+  EXPECT_FALSE(is_known({"--sensor", "command:while :; do echo 40; sleep 0.005; done", "--reference", "0.5"}))
+      << "a short measurement is not told for a long one";
+}
+
+TEST(Tune, EverySettingIsAnOption) {
+  TemporaryFolder folder;
+  folder.write("c.toml", counting_problem(3));
+  const std::string help = ergotune(folder, {"tune", "--help"}).out;
+  const std::map<std::string, std::string> values{
+      {"device", "host"},     {"objective", "max 1/time"}, {"strategy", "brute_force"},
+      {"store", "s.db"},      {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
+      {"cache_dir", "cache"}, {"strategy_options", ""}, {"controls", "none:0"}, {"plan", ""}};
+  std::vector<std::string> command{"tune", "c.toml", "--json"};
+  for (const Setting& setting : setting_table()) {
+    const std::string option(setting.option.substr(setting.option.rfind(',') + 1));
+    EXPECT_THAT(help, HasSubstr(option + " "));
+    const auto value = values.find(std::string(setting.name));
+    if (value != values.end() && value->second.empty()) continue;
+    command.push_back(option);
+    if (!setting.is_flag()) command.push_back(value == values.end() ? "2" : value->second);
+  }
+  const ProcessResult result = ergotune(folder, command);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto document = json_of(result);
+  EXPECT_EQ(document["objective"]["direction"], "max");
+  EXPECT_EQ(document["evaluated"], 2) << "the budget";
+  EXPECT_EQ(document["store"], "s.db");
+  EXPECT_TRUE(document["best"]["quantities"].contains("energy")) << "the sensor, and the reference";
+}
+
 TEST(Tune, AChangedKernelDoesNotReuseResults) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));
@@ -159,9 +225,12 @@ TEST(Tune, WhenNothingWorksItSaysSoWithTheCompilersWords) {
   folder.write("c.toml", text);
   const ProcessResult result =
       ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "brute_force", "--no-store"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("No configuration worked"));
   EXPECT_THAT(result.out, HasSubstr("no such luck"));
+  const ProcessResult one = ergotune(folder, {"measure", "c.toml", "--device", "host", "--json"});
+  EXPECT_EQ(one.exit_code, 1) << one.err;
+  EXPECT_EQ(json_of(one)["status"], "compile_error");
 }
 
 TEST(Tune, AConstantThatTheKernelDeclaresIsPointedAt) {

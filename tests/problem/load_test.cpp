@@ -101,11 +101,11 @@ TEST(LoadProblem, ReadsGoalPlansAndDefaults) {
   ASSERT_EQ(problem.plans[0].stages.size(), 2u);
   EXPECT_EQ(problem.plans[0].stages[0].fixed.at("core_clock_mhz"), Value("max"));
   EXPECT_EQ(problem.plans[0].stages[0].budget, "200");
-  EXPECT_EQ(problem.defaults.seed, 42u);
-  EXPECT_EQ(problem.defaults.budget, "10min");
-  EXPECT_EQ(problem.defaults.precision, 0.02);
-  EXPECT_EQ(problem.defaults.cold_cache, true);
-  EXPECT_EQ(problem.defaults.strategy_options.at("population"), Value(20));
+  EXPECT_EQ(problem.settings.seed, 42u);
+  EXPECT_EQ(problem.settings.budget, "10min");
+  EXPECT_EQ(problem.settings.precision, 0.02);
+  EXPECT_EQ(problem.settings.cold_cache, true);
+  EXPECT_EQ(problem.settings.strategy_options.at("population"), Value(20));
   EXPECT_EQ(problem.restrictions[2].restriction_class, RestrictionClass::device_limit);
   EXPECT_EQ(problem.restrictions[2].label(), "threads per block");
   EXPECT_EQ(problem.restrictions[3].restriction_class, RestrictionClass::performance);

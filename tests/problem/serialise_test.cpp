@@ -80,10 +80,10 @@ Problem arbitrary_problem() {
   problem.verification.files["c"] = "c.bin";
   problem.objective = {*words(), Direction::maximise, {"f", 1, 2}};
   problem.plans.push_back({*words(), {{*words(), {"code"}, {{"x", *values()}}, "time", "random", "25", {"f", 3, 4}}}});
-  problem.defaults.seed = *rc::gen::arbitrary<std::uint64_t>();
-  problem.defaults.strategy_options["x"] = *values();
-  problem.defaults.cold_cache = *rc::gen::arbitrary<bool>();
-  problem.defaults.sensors = {*words()};
+  problem.settings.seed = *rc::gen::arbitrary<std::uint64_t>();
+  problem.settings.strategy_options["x"] = *values();
+  problem.settings.cold_cache = *rc::gen::arbitrary<bool>();
+  problem.settings.sensors = {*words()};
   return problem;
 }
 
@@ -106,7 +106,7 @@ TEST(Serialise, RoundTripIsLossless) {
     RC_ASSERT(*again.kernel().arguments[0].fill.data == *problem.kernel().arguments[0].fill.data);
     RC_ASSERT(again.kernel().arguments[0].fill.low == problem.kernel().arguments[0].fill.low);
     RC_ASSERT(again.restrictions[0].expression.to_string() == problem.restrictions[0].expression.to_string());
-    RC_ASSERT(again.defaults.seed == problem.defaults.seed);
+    RC_ASSERT(again.settings.seed == problem.settings.seed);
   }));
 }
 

@@ -1,5 +1,6 @@
 """The Python package on its own."""
 
+import inspect
 import os
 import threading
 from pathlib import Path
@@ -145,3 +146,50 @@ def test_quantities_are_those_of_the_table():
     known = ergotune.quantities()
     assert known["energy"] == {"unit": "J", "meaning": "energy of one round", "producer": "sensor", "better": "min"}
     assert known["local_bytes"]["unit"] == "B" and known["local_bytes"]["better"] is None
+
+
+MODELLED = """
+name = "modelled"
+[parameters]
+block_size_x = [32, 64, 128, 256]
+[kernel]
+function = "f"
+[kernel.source.opencl]
+text = "kernel void f() {}"
+[kernel.launch]
+grid = [4096]
+block = ["block_size_x"]
+"""
+
+
+def test_every_setting_is_a_keyword(tmp_path):
+    file = tmp_path / "p.toml"
+    file.write_text(MODELLED)
+    values = {"device": "sim:a100", "objective": "max 1/time", "strategy": "random", "budget": 3, "strategy_options": {},
+              "store": tmp_path / "s.db", "sensors": ["none"], "controls": "none", "cache_dir": tmp_path, "verify": False}
+    signature = inspect.signature(ergotune.tune)
+    for row in ergotune._core.settings():
+        name = row["name"]
+        value = values.get(name, row["default"] == "False" if row["default"] in ("True", "False") else 2)
+        if name == "plan":
+            with pytest.raises(ergotune.UserError, match="compare_plans"):
+                ergotune.tune(file, plan="race_to_idle")
+            continue
+        assert name in signature.parameters
+        assert name in ergotune.tune.__doc__
+        result = ergotune.tune(file, **{"device": "sim:a100", name: value})
+        assert result.best, name
+    assert ergotune.tune(file, device="sim:a100", budget=3, confirm=False).evaluated == 3
+    assert ergotune.tune(file, device="sim:a100", objective="max 1/time").direction == "max"
+    with pytest.raises(TypeError, match="did you mean 'budget'"):
+        ergotune.tune(file, device="sim:a100", budgte=3)
+    with pytest.raises(ergotune.UserError, match="precision must be greater than 0, not -1"):
+        ergotune.tune(file, device="sim:a100", precision=-1)
+
+
+def test_observers_by_name():
+    result = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False,
+                           observers=["host_time:passes=4"])
+    assert result.best_measurement["quantities"]["host_time"]["n"] == 4
+    with pytest.raises(ergotune.UserError, match="did you mean \"host_time\""):
+        ergotune.tune(make_problem(), device="opencl", observers=["host_tiem"])

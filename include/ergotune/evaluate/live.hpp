@@ -16,30 +16,15 @@ namespace ergotune {
 
 class ControlSession;
 
-struct LiveOptions {
-  /// "cuda:0", "opencl", "host" ...; empty: the best that compiles one of the problem's languages.
-  std::string device;
-  /// Compile workers; 0: one per core, less one for the runner where the device is not the CPU itself.
-  int jobs = 0;
+struct LiveOptions : LiveSettings {
   MeasureOptions measure;
-  /// s that one configuration may take on the device, verification included; then its process is ended:
-  /// timeout.
-  double time_limit = 30;
-  /// s that one compilation may take.
-  double compile_time_limit = 120;
-  /// Measure energy too, with these sensors (none: the device's own best).
+  /// Measure energy too.
   bool energy = false;
-  std::vector<std::string> sensors;
-  /// s of energy measurement per configuration; 0: the default.
-  double energy_seconds = 0;
-  /// Where compiled code is kept; empty: $XDG_CACHE_HOME/ergotune/compiled.
-  std::filesystem::path cache_folder;
-  bool use_cache = true;
   /// The command that starts a worker; it gets "--descriptor N --log N" appended. Empty: this program's
   /// `worker`.
   std::vector<std::string> worker_command;
-  /// From what the problem file says, the rest as above.
-  static LiveOptions from(const TuneDefaults& defaults);
+  /// From what is set, the rest as above.
+  static LiveOptions from(const Settings& settings);
 };
 
 /// What a live evaluator offers besides: the device that it found.

@@ -18,28 +18,16 @@
 
 namespace ergotune {
 
-struct MeasureOptions {
-  /// Stop when the half-width of the 95 % interval of the time is below this share of it.
-  double precision = 0.01;
-  int warm_up = 1;         ///< launches before the first timed one, besides the one that is verified
-  int min_repeats = 7;     ///< timed samples at least (3 where the kernel is slow)
-  int max_repeats = 1000;  ///< timed samples at most
-  /// Timed launches may take this long (s) beyond what min_repeats needs; then the status is not_converged.
-  double max_seconds = 0.25;
+struct MeasureOptions : MeasureSettings {
   /// A sample lasts at least this long (s): shorter kernels are launched several times per sample.
   double min_sample_seconds = 1e-4;
-  bool cold_cache = false;  ///< flush the last-level cache before every timed launch
-  bool verify = true;
   /// A stream for observers ends after this many seconds at the latest.
   double stream_seconds_limit = 3.0;
-  /// Energy over one long steady state of this many seconds, to compare short measurements with; 0: as short as the
-  /// precision allows.
-  double reference_seconds = 0;
   /// Where the outputs of the first correct configuration are kept for runners that come later; empty:
   /// nowhere.
   std::filesystem::path reference_file;
-  /// From what the problem says, the rest as above.
-  static MeasureOptions from(const TuneDefaults& defaults);
+  /// From what is set, the rest as above.
+  static MeasureOptions from(const Settings& settings);
 };
 
 /// One measurement that is asked for.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/problem/settings.hpp"
 #include "ergotune/space/expression.hpp"
 #include "ergotune/space/parameter.hpp"
 #include "ergotune/space/search_space.hpp"
@@ -131,20 +132,6 @@ struct PlanSpec {
   std::vector<PlanStageSpec> stages;
 };
 
-/// Defaults for options of the command; the command line wins. Texts as the command takes them.
-struct TuneDefaults {
-  std::optional<std::string> device, strategy, budget, objective, store, plan;
-  std::optional<std::uint64_t> seed;
-  std::optional<int> jobs;
-  std::vector<std::string> sensors, controls;
-  std::map<std::string, Value> strategy_options;
-  std::optional<double> precision;            ///< relative half-width of the 95 % interval
-  std::optional<double> time_limit;           ///< s per configuration
-  std::optional<double> energy_budget;        ///< s of energy measurement per configuration
-  std::optional<bool> cold_cache;             ///< flush L2 before each timed launch
-  std::optional<int> warm_up, min_repeats, max_repeats;
-};
-
 /// An execution parameter as written, before the hardware's values are known.
 struct ExecutionParameterSpec {
   ParameterKind kind = ParameterKind::core_clock_mhz;
@@ -181,7 +168,8 @@ struct Problem {
   std::vector<PlanSpec> plans;
   /// Asked for beside time and energy: [observers] in a problem file.
   std::vector<ObserverSpec> observers;
-  TuneDefaults defaults;
+  /// [tune]: the command line and Python's keywords win.
+  Settings settings;
   /// What a simulated device is told about the kernel (evaluate/simulated.hpp); empty: its defaults.
   std::map<std::string, Expression> simulation;
 

@@ -41,6 +41,8 @@ struct SessionProgress {
 };
 
 struct SessionOptions {
+  /// What is set, the rest as below. Throws UserError for a budget that is none and an unknown strategy.
+  static SessionOptions from(const Settings& settings);
   std::string strategy = "auto";
   std::map<std::string, Value> strategy_options;
   Budget budget;
