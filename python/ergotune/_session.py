@@ -89,14 +89,14 @@ def compare_plans(problem, plans="all", *, device=None, store=None, resume=True,
     return _core.run_plans(problem, settings, plans, progress)
 
 
-def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None):
+def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None, taken=None):
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
     settings["worker_command"] = [str(_command.path()), "worker"]
     settings["metric_names"] = list(metric_names)
     if progress is None and not settings.get("quiet", True):
         progress = _line_progress()
-    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress)
+    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw

@@ -11,7 +11,11 @@ namespace {
 class PythonObserver : public Observer {
  public:
   explicit PythonObserver(py::object object)
-      : object_(keep(object)), name_(py::str(py::type::of(object).attr("__name__"))) {}
+      : object_(keep(object)), name_(py::str(py::type::of(object).attr("__name__"))) {
+    const py::object wanted = py::getattr(object, "phase", py::none());
+    if (py::isinstance<py::str>(wanted) && wanted.cast<std::string>() == "launches") phase_ = ObserverPhase::launches;
+  }
+  ObserverPhase phase() const override { return phase_; }
   std::string name() const override { return name_; }
   void register_configuration(const ObservedConfiguration& configuration) override {
     py::gil_scoped_acquire gil;
@@ -33,7 +37,8 @@ class PythonObserver : public Observer {
       Quantity q;
       q.method = "observer " + name_;
       q.n = 1;
-      if (py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value)) {
+      const bool text = py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value);
+      if (!text && (py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value))) {
         RunningStatistics statistics;
         for (const auto& item : value)
           if (py::isinstance<py::float_>(item) || py::isinstance<py::int_>(item) || py::hasattr(item, "item"))
@@ -42,6 +47,8 @@ class PythonObserver : public Observer {
         q.value = statistics.mean();
         q.standard_error = statistics.standard_error();
         q.n = static_cast<std::int64_t>(statistics.count());
+      } else if (py::isinstance<py::str>(value) || !(PyNumber_Check(value.ptr()))) {
+        continue;  // words and tables are the observer's own affair: quantities are numbers
       } else {
         q.value = to_value(value).as_real();
       }
@@ -57,6 +64,7 @@ class PythonObserver : public Observer {
   }
   std::shared_ptr<py::object> object_;
   std::string name_;
+  ObserverPhase phase_ = ObserverPhase::repetitions;
 };
 
 py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
