@@ -83,7 +83,7 @@ def resolve(strategy, options):
             unused.append(option)
     if unused:
         warnings.warn(f"{name} is ergotune's {here} here, which has no option like {', '.join(unused)}: left out "
-                      f"(its own options: `ergotune list strategies`)", stacklevel=4)
+                      f"(its own options: docs/strategies.md)", stacklevel=4)
     return here, mine
 
 

@@ -203,7 +203,7 @@ def _check_parameters(tune_params, simulation_mode):
             raise ValueError(f"Tune parameter {name} with value {tune_params[name]} has a forbidden name!")
         if not simulation_mode and name.startswith(("nvml_", "tegra_", "cuda_sm_percentage")):
             raise NotSupported(f"ergotune.kernel_tuner does not set {name}: write a problem file with a parameter of kind "
-                               "core_clock, memory_clock or power_limit (docs/energy.md), and use ergotune.tune")
+                               "core_clock, memory_clock or power_limit (docs/clocks.md), and use ergotune.tune")
 
 
 def _with_defaults(names):

@@ -11,7 +11,7 @@ from .observer import (  # noqa: F401
 from .register import RegisterObserver  # noqa: F401
 
 _ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
-           "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/energy.md)")
+           "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/clocks.md)")
 
 #: Kernel Tuner's observers for sensors and counters, by module.
 INSTEAD = {
