@@ -1,5 +1,6 @@
 """Restrictions as Kernel Tuner takes them: texts, functions, Constraint objects of python-constraint."""
 
+import copy
 import inspect
 
 from .. import _core
@@ -49,8 +50,7 @@ def function_of(restriction, names):
     if isinstance(restriction, tuple) and len(restriction) == 2 and _is_constraint(restriction[0]):
         restriction, names = restriction[0], list(restriction[1])
     if _is_constraint(restriction):
-        def call(values):
-            return bool(restriction(names, {}, {name: values[name] for name in names}))
+        call = _asked_of_its_library(restriction, names)
     elif isinstance(restriction, str):
         def call(values):
             return bool(evaluate(restriction, {name: values[name] for name in names}))
@@ -60,6 +60,22 @@ def function_of(restriction, names):
         raise NotSupported(f"ergotune.kernel_tuner does not support a restriction of type {type(restriction).__name__}: "
                            "use a text, a function of the parameters, or a Constraint object of python-constraint")
     call.__name__ = restriction if isinstance(restriction, str) else getattr(restriction, "__name__", type(restriction).__name__)
+    return call
+
+
+def _asked_of_its_library(restriction, names):
+    """python-constraint answers for its own objects: a problem of one configuration has a solution, or has none."""
+    import importlib
+
+    library = importlib.import_module(type(restriction).__module__.split(".")[0])
+
+    def call(values):
+        problem = library.Problem()
+        for name in names:
+            problem.addVariable(name, [values[name]])
+        problem.addConstraint(copy.deepcopy(restriction), names)
+        return problem.getSolution() is not None
+
     return call
 
 
