@@ -4,12 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
-import pytest
-
-VERSION = "1.5.0"
 LEAST = 50
 #: What does not pass, and why.
 REASONS = {
@@ -18,19 +14,8 @@ REASONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernel-tuner")
-    fetched = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d",
-                              str(folder), f"kernel_tuner=={VERSION}"], capture_output=True, text=True, timeout=280)
-    if fetched.returncode != 0:
-        pytest.skip(f"Kernel Tuner's source distribution cannot be fetched: {fetched.stderr.strip()[-200:]}")
-    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / f"kernel_tuner-{VERSION}"
-
-
-def test_kernel_tuners_own_tests_pass_with_our_functions(source, tmp_path):
+def test_kernel_tuners_own_tests_pass_with_our_functions(kernel_tuner_source, tmp_path):
+    source = kernel_tuner_source
     report = tmp_path / "report.json"
     environment = {**os.environ, "ERGOTUNE_REPORT": str(report),
                    "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}

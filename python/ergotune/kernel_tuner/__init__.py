@@ -4,6 +4,7 @@ Signatures, argument meanings and result dictionaries are Kernel Tuner's (times 
 supported raises :class:`NotSupported`, naming what it was and what to use instead.
 """
 
+from . import _absent
 from ._notsupported import NotSupported
 from ._t1 import tune_kernel_T1
 from .integration import create_device_targets, store_results
@@ -15,3 +16,5 @@ __version__ = "1.5.0"
 
 __all__ = ["BenchmarkObserver", "NotSupported", "create_device_targets", "run_kernel", "store_results", "tune_cache",
            "tune_kernel", "tune_kernel_T1"]
+
+_absent.install(__name__)

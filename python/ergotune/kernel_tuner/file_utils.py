@@ -30,6 +30,16 @@ def get_configuration_validity(error):
     return "correct"
 
 
+def get_configuration_validity2(result):
+    """The same of a row."""
+    return get_configuration_validity(result.get("__error__"))
+
+
+def make_filenamepath(filenamepath):
+    """Makes the folder that a file is to be in."""
+    Path(filenamepath).parent.mkdir(parents=True, exist_ok=True)
+
+
 def filename_ensure_json_extension(filename):
     """The name with .json at its end."""
     return filename if str(filename).endswith(".json") else f"{filename}.json"
@@ -47,7 +57,7 @@ def get_t4_results(results, tune_params, objective="time"):
         row = {
             "configuration": {k: v for k, v in result.items() if k in tune_params},
             "times": {**{word: result.get(key, 0) for word, key in _TIMES.items()}, "runtimes": result.get("times", [])},
-            "invalidity": get_configuration_validity(result.get("__error__")), "correctness": 1,
+            "invalidity": get_configuration_validity2(result), "correctness": 1,
             "measurements": measured, "objectives": [objective],
         }
         if "timestamp" in result:
@@ -75,7 +85,7 @@ def store_metadata_file(metadata_filename):
 
 def _write(filename, document):
     path = Path(filename_ensure_json_extension(str(filename)))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_filenamepath(path)
     path.write_text(json.dumps(document, cls=NpEncoder, indent=1))
 
 

@@ -16,7 +16,7 @@ from .._session import describe_device, run_problem
 from ._cache import Cache, read_cache
 from ._driver import Driver, Plan, as_strategy, simulate
 from ._encoding import plain
-from ._notsupported import NotSupported
+from ._notsupported import NotSupported, absent
 from ._observers import DEVICES, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of
@@ -35,6 +35,16 @@ from .util import (
 
 #: Kernel Tuner's strategies by name, with the strategy that they are here.
 strategy_map = {name: here for name, (here, _, _) in STRATEGIES.items()}
+
+_absent = absent(__name__, {"Options": "use a dict", "entry_point": "the command reads T1 files: `ergotune tune problem.json`"})
+
+
+def __getattr__(name):
+    if name == "tune_kernel_T1":  # it is made of tune_kernel
+        from ._t1 import tune_kernel_T1
+
+        return tune_kernel_T1
+    return _absent(name)
 
 
 def tune_kernel(

@@ -229,6 +229,48 @@ def get_total_timings(results, env, overhead_time):
     return env
 
 
+def append_default_block_size_names(block_size_names):
+    """Fills a list of names up to three."""
+    if block_size_names is not None:
+        block_size_names += default_block_size_names[len(block_size_names):]
+
+
+def check_restriction(restrict, params):
+    """Whether a configuration meets a restriction: a text, a function, a Constraint object."""
+    from ._restrictions import function_of
+
+    return function_of(restrict, params)(params)
+
+
+def copy_without_benchmark_timings(result):
+    """The row with no time spent on it."""
+    return {**result, "compile_time": 0, "verification_time": 0, "benchmark_time": 0}
+
+
+def get_interval(a):
+    """(first, last, step) of numbers in equal steps, else None."""
+    if len(a) < 3 or not all(isinstance(v, (int, float)) for v in a):
+        return None
+    step = a[1] - a[0]
+    return (a[0], a[-1], step) if all(b - c == step for c, b in zip(a, a[1:])) else None
+
+
+def get_smem_args(smem_args, params):
+    """Sizes of shared memory with expressions and functions worked out."""
+    return {k: v(params) if callable(v) else int(evaluate(v, params)) if isinstance(v, str) else v for k, v in smem_args.items()}
+
+
+def get_temp_filename(suffix=None):
+    """A name for a file that is not there."""
+    import os
+    import tempfile
+
+    handle, name = tempfile.mkstemp(suffix=suffix)
+    os.close(handle)
+    os.remove(name)
+    return name
+
+
 class Timer:
     """Wall-clock time in s since it was made or reset."""
 
@@ -292,13 +334,19 @@ class TuningBudget:
 
 
 _OWN = "it belongs to Kernel Tuner's inside; "
-__getattr__ = absent(__name__, {
-    "get_kernel_string": _OWN + "read the file yourself",
-    "prepare_kernel_string": _OWN + "parameters reach the source as macros",
-    "check_argument_list": _OWN + "ergotune checks arguments when it binds them",
-    "parse_restrictions": _OWN + "ergotune.Problem.restrict takes the expressions",
-    "compile_restrictions": _OWN + "ergotune.Problem.restrict takes the expressions",
-    "check_restrictions": _OWN + "build an ergotune.SearchSpace",
-    "process_cache": _OWN + "tune_kernel(cache=...) reads and continues a cache",
-    "setup_block_and_grid": _OWN + "use get_grid_dimensions and get_thread_block_dimensions",
-})
+_MEANS = {
+    "ergotune checks arguments when it binds them": (
+        "check_argument_list", "check_argument_type", "check_individual_arguments", "check_tune_params_list",
+        "check_block_size_params_names_list", "check_thread_block_dimensions", "TorchPlaceHolder"),
+    "ergotune.Problem.restrict takes expressions and functions, ergotune.SearchSpace what remains": (
+        "parse_restrictions", "compile_restrictions", "check_restrictions", "convert_constraint_restriction", "config_valid",
+        "get_all_lambda_asts", "ConstraintLambdaTransformer", "unparse_constraint_lambda", "convert_constraint_lambdas",
+        "infer_restrictions_from_cache", "normalize_verify_function"),
+    "tune_kernel(cache=...) and tune_cache read and continue a cache": (
+        "process_cache", "correct_open_cache", "dump_cache", "check_matching_problem_size", "infer_args_from_cache"),
+    "parameters reach the source as macros": ("get_kernel_string", "prepare_kernel_string"),
+    "use get_grid_dimensions and get_thread_block_dimensions": ("setup_block_and_grid",),
+    "use print_config_output": ("print_config",),
+    "Julia is not tuned": ("possible_julia_vector_to_list", "is_julia_array", "julia_list_of_pairs_to_dict"),
+}
+__getattr__ = absent(__name__, {name: _OWN + instead for instead, names in _MEANS.items() for name in names})

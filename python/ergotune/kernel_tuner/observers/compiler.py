@@ -1,7 +1,0 @@
-"""Kernel Tuner's kernel_tuner.observers.compiler; what to do instead."""
-
-from .._notsupported import absent
-
-__getattr__ = absent(__name__, dict.fromkeys((
-    "CompilerRuntimeObserver",
-), "ergotune times launches itself; a row's time and times are what this observer gave"))

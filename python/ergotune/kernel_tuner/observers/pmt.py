@@ -1,9 +1,0 @@
-"""Kernel Tuner's kernel_tuner.observers.pmt; what to do instead."""
-
-from .._notsupported import absent
-from . import _ENERGY
-
-__getattr__ = absent(__name__, dict.fromkeys((
-    "PMTObserver",
-    "PMTContinuousObserver",
-), _ENERGY))
