@@ -1,6 +1,7 @@
 """Tuning runs: the shared way in for :func:`ergotune.tune` and the Kernel Tuner interface."""
 
 import os
+import re
 import sys
 import time
 
@@ -60,8 +61,22 @@ def tune(
     elif budget:
         settings["budget"] = str(budget)
     raw = run_problem(problem, settings, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
-                      metric_names=list(metrics or ()), progress=progress)
+                      metric_names=list(metrics or ()), progress=progress, taken=_objective_check(objective))
     return Result(raw)
+
+
+def _objective_check(objective):
+    """Ends a run at its first result where the objective is a name that nobody measures."""
+    name = re.fullmatch(r"(?:(?:max|min|maximi[sz]e|minimi[sz]e)\s+)?([A-Za-z_]\w*)", objective or "")
+    if not name or name.group(1) in _core.quantities():
+        return None
+
+    def check(configuration, measurement):
+        known = [*measurement["quantities"], *measurement["metrics"]]
+        if measurement["status"] in ("ok", "not_converged") and name.group(1) not in known:
+            raise _core.UserError(f'objective "{objective}": nobody measures {name.group(1)}; there are {", ".join(known)}')
+
+    return check
 
 
 def compare_plans(problem, plans="all", *, device=None, store=None, resume=True, controls=None, sensors=None, seed=None,

@@ -1,11 +1,24 @@
 #include "hooks.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "ergotune/base/statistics.hpp"
 
 namespace ergotune::python {
+
+std::atomic<bool> interrupted{false};
+
 namespace {
+
+PyObject* interruption = nullptr;  // with the GIL held; the exception that a callable raised to end everything
+
+/// What ends the program is no failure of one configuration.
+void note_interruption(const py::error_already_set& error) {
+  if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
+  if (!interruption) interruption = error.value().inc_ref().ptr();
+  interrupted = true;
+}
 
 /// A Python observer. Kernel Tuner's get_results() and ours are the same: a dict of numbers or lists of readings.
 class PythonObserver : public Observer {
@@ -60,7 +73,12 @@ class PythonObserver : public Observer {
  private:
   void call(const char* hook) {
     py::gil_scoped_acquire gil;
-    object_->attr(hook)();
+    try {
+      object_->attr(hook)();
+    } catch (py::error_already_set& error) {
+      note_interruption(error);
+      throw;
+    }
   }
   std::shared_ptr<py::object> object_;
   std::string name_;
@@ -74,6 +92,13 @@ py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+void raise_interruption() {
+  if (!interruption) return;
+  const py::object raised = py::reinterpret_steal<py::object>(std::exchange(interruption, nullptr));
+  PyErr_SetObject(py::type::of(raised).ptr(), raised.ptr());
+  throw py::error_already_set();
+}
 
 std::shared_ptr<Observer> python_observer(const py::object& object) { return std::make_shared<PythonObserver>(object); }
 
@@ -91,6 +116,7 @@ Verifier python_verifier(const py::function& function) {
       if (!right) message = "the verification function says no";
       return right;
     } catch (py::error_already_set& error) {
+      note_interruption(error);
       message = std::string("the verification function raised ") + error.what();
       return false;
     }

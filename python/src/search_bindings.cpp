@@ -100,11 +100,12 @@ void bind_search(py::module_& module) {
            py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.");
   module.def(
       "register_strategy",
-      [](const std::string& name, py::function factory, const std::string& summary) {
+      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
         StrategyDescription description;
         description.name = name;
         description.summary = summary;
         description.multi_objective = true;
+        for (const auto& [option, value] : to_values(options)) description.options.push_back({option, "", value, {}});
         description.make = [name, held = keep(factory)](const StrategyContext& context) -> std::unique_ptr<Strategy> {
           py::gil_scoped_acquire gil;
           py::dict options;
@@ -115,7 +116,9 @@ void bind_search(py::module_& module) {
         register_strategy(std::move(description));
       },
       py::arg("name"), py::arg("factory"), py::arg("summary") = "",
-      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok).");
+      py::arg("options") = py::dict(),
+      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
+      "`options`: those it takes, with their defaults.");
   module.def("strategies", [] {
     py::dict all;
     for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;

@@ -130,8 +130,6 @@ py::object or_none(const std::optional<T>& value) {
   return value ? py::cast(*value) : py::object(py::none());
 }
 
-std::atomic<bool> interrupted{false};
-
 /// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in threads.
 class InterruptGuard {
  public:
@@ -225,6 +223,7 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
     ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
     result = run_session(prepared, *ledger, options);
   }
+  raise_interruption();
   return result_dict(prepared, *ledger, result);
 }
 
