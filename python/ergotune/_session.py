@@ -1,20 +1,29 @@
 """Tuning runs: the shared way in for :func:`ergotune.tune` and the Kernel Tuner interface."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
+from ._core import Problem
 from ._results import Result
 
+ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
+#: function(evaluated, total, best, seconds_left, phase)
+Progress = Callable[[int, int, Optional[float], Optional[float], str], None]
+Row = Dict[str, Any]
 
-def devices():
+
+def devices() -> List[Row]:
     """Every device that can be used here, best first: dicts with id, name, uuid, backend, properties."""
     return _core.devices()
 
 
-def describe_device(device):
+def describe_device(device: str) -> Tuple[str, int, str]:
     """(id, max threads per block, name) of a device id; replayed and simulated ones have no limit."""
     if device.startswith(("replay:", "sim:")):
         return device, 0, device
@@ -25,10 +34,16 @@ def describe_device(device):
 
 
 def tune(
-    problem, *, device=None, strategy=None, strategy_options=None, objective=None, budget=None, seconds=None, seed=None,
-    precision=None, time_limit=None, jobs=None, sensors=None, controls=None, take_over=False, store=None, resume=True,
-    verify=None, observers=(), metrics=None, confirm=True, early_stop=False, in_process=False, progress=None, quiet=True,
-):
+    problem: ProblemOrFile, *, device: Optional[str] = None, strategy: Optional[str] = None,
+    strategy_options: Optional[Mapping[str, _core.Value]] = None, objective: Optional[str] = None,
+    budget: Union[int, str, None] = None, seconds: Optional[float] = None, seed: Optional[int] = None,
+    precision: Optional[float] = None, time_limit: Optional[float] = None, jobs: Optional[int] = None,
+    sensors: Optional[Sequence[str]] = None, controls: Optional[Sequence[str]] = None, take_over: bool = False,
+    store: Union[str, "os.PathLike[str]", None] = None, resume: bool = True,
+    verify: Optional[Callable[[Row, Row], bool]] = None, observers: Sequence[Any] = (),
+    metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, confirm: bool = True, early_stop: bool = False,
+    in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True,
+) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
     Args:
@@ -45,8 +60,9 @@ def tune(
             again, unless resume is False; it survives the death of this process.
         progress: function(evaluated, total, best, seconds_left, phase).
 
-    What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify, observers) run in this process; without them kernels run in worker processes, so that a crash is
-    one configuration's status. The GIL is released while tuning.
+    What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify, observers)
+    run in this process; without them kernels run in worker processes, so that a crash is one configuration's status. The
+    GIL is released while tuning.
     """
     if not isinstance(problem, _core.Problem):
         problem = _core.load_problem(os.fspath(problem))
@@ -65,13 +81,13 @@ def tune(
     return Result(raw)
 
 
-def _objective_check(objective):
+def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:
     """Ends a run at its first result where the objective is a name that nobody measures."""
     name = re.fullmatch(r"(?:(?:max|min|maximi[sz]e|minimi[sz]e)\s+)?([A-Za-z_]\w*)", objective or "")
     if not name or name.group(1) in _core.quantities():
         return None
 
-    def check(configuration, measurement):
+    def check(configuration: Row, measurement: Row) -> None:
         known = [*measurement["quantities"], *measurement["metrics"]]
         if measurement["status"] in ("ok", "not_converged") and name.group(1) not in known:
             raise _core.UserError(f'objective "{objective}": nobody measures {name.group(1)}; there are {", ".join(known)}')
@@ -79,8 +95,12 @@ def _objective_check(objective):
     return check
 
 
-def compare_plans(problem, plans="all", *, device=None, store=None, resume=True, controls=None, sensors=None, seed=None,
-                  budget=None, progress=None):
+def compare_plans(
+    problem: ProblemOrFile, plans: str = "all", *, device: Optional[str] = None,
+    store: Union[str, "os.PathLike[str]", None] = None, resume: bool = True, controls: Optional[Sequence[str]] = None,
+    sensors: Optional[Sequence[str]] = None, seed: Optional[int] = None, budget: Union[int, str, None] = None,
+    progress: Optional[Progress] = None,
+) -> Row:
     """Tunes by plans (stages over code and clocks) and compares them, as ``ergotune tune --plan`` does.
 
     Args:
@@ -104,7 +124,11 @@ def compare_plans(problem, plans="all", *, device=None, store=None, resume=True,
     return _core.run_plans(problem, settings, plans, progress)
 
 
-def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None, taken=None):
+def run_problem(
+    problem: Problem, settings: Row, verify: Optional[Callable[..., bool]] = None, observers: Sequence[Any] = (),
+    metrics: Optional[Callable[[Row, Row], Row]] = None, metric_names: Sequence[str] = (),
+    progress: Optional[Progress] = None, taken: Optional[Callable[[Row, Row], None]] = None,
+) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
     settings["worker_command"] = [str(_command.path()), "worker"]
@@ -117,8 +141,8 @@ def run_problem(problem, settings, verify=None, observers=(), metrics=None, metr
     return raw
 
 
-def _si_metrics(metrics):
-    def evaluate(configuration, measurement):
+def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row, Row], Row]:
+    def evaluate(configuration: Row, measurement: Row) -> Row:
         row = dict(configuration)
         row.update({name: q["value"] for name, q in measurement["quantities"].items()})
         row.update(measurement["metrics"])
@@ -130,11 +154,11 @@ def _si_metrics(metrics):
     return evaluate
 
 
-def _line_progress():
+def _line_progress() -> Progress:
     """One line that is rewritten in terminals and notebooks, at most ten times a second."""
     started = last = time.monotonic()
 
-    def show(evaluated, total, best, seconds_left, phase):
+    def show(evaluated: int, total: int, best: Optional[float], seconds_left: Optional[float], phase: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last < 0.1 and evaluated != total:
