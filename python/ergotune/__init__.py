@@ -7,7 +7,7 @@ Units are SI throughout: s, J, W, Hz. ``ergotune.kernel_tuner`` speaks Kernel Tu
     print(result.best, result.best_measurement["quantities"]["time"]["value"])
 """
 
-from ._core import (  # noqa: F401
+from ._core import (
     Error,
     Problem,
     Recording,
@@ -22,8 +22,13 @@ from ._core import (  # noqa: F401
     strategies,
     write_report,
 )
-from ._results import Result  # noqa: F401
-from ._session import compare_plans, devices, tune  # noqa: F401
-from .observers import Observer  # noqa: F401
+from ._results import Result
+from ._session import compare_plans, devices, tune
+from .observers import Observer
+
+__all__ = [
+    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Strategy", "UserError", "compare_plans", "devices",
+    "load_problem", "load_recording", "parse_problem", "quantities", "register_strategy", "strategies", "tune", "write_report",
+]
 
 __version__ = "0.1.0"

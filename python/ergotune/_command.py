@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 
-def path():
+def path() -> Path:
     """Path of the native command inside the package (or ERGOTUNE_COMMAND)."""
     named = os.environ.get("ERGOTUNE_COMMAND")
     return Path(named) if named else Path(__file__).parent / "bin" / "ergotune"
 
 
-def main():
+def main() -> None:
     """Becomes the native command."""
     program = path()
     if not program.exists():

@@ -1,22 +1,27 @@
 """Plots with matplotlib, imported only when asked for."""
 
+from typing import TYPE_CHECKING, Any, Optional
+
 import numpy as np
 
 from ._core import unit_of
 
+if TYPE_CHECKING:
+    from ._results import Result
 
-def _label(name):
+
+def _label(name: str) -> str:
     unit = unit_of(name)
     return f"{name} ({unit})" if unit else name
 
 
-def plot_result(result, x=None, y=None, ax=None):
-    import matplotlib.pyplot as plt
+def plot_result(result: "Result", x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
+    import matplotlib.pyplot as plt  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     if ax is None:
         _, ax = plt.subplots()
     table = result.to_numpy()
-    names = table.dtype.names
+    names = table.dtype.names or ()
     if x is None and y is None and "energy" in names and "time" in names:
         x, y = "time", "energy"
     if x is None:

@@ -1,6 +1,9 @@
 """What a tuning run found, as plain Python, NumPy and pandas."""
 
+from typing import Any, Dict, List, Optional
+
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Result:
@@ -15,57 +18,60 @@ class Result:
         seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
     """
 
-    def __init__(self, raw):
+    def __init__(self, raw: Dict[str, Any]) -> None:
         self._raw = raw
-        self.problem = raw["problem"]
-        self.device = raw["device"]
-        self.objective = raw["objective"]
-        self.direction = raw["direction"]
-        self.parameter_names = raw["parameter_names"]
-        self.configurations = raw["configurations"]
-        self.measurements = raw["measurements"]
-        self.front = raw["best"]
-        self.evaluated = raw["evaluated"]
-        self.resumed = raw["resumed"]
-        self.seconds = raw["seconds"]
-        self.tuner_seconds = raw["tuner_seconds"]
-        self.strategy = raw["strategy"]
-        self.explanation = raw["explanation"]
-        self.stopped_because = raw["stopped_because"]
-        self.probability_best = raw["probability_best"]
-        self.confirmation_rounds = raw.get("confirmation_rounds", 0)
-        self.store = raw.get("store")
-        self.session = raw.get("session")
-        self.notes = raw.get("notes", [])
+        self.problem: str = raw["problem"]
+        self.device: str = raw["device"]
+        self.objective: str = raw["objective"]
+        self.direction: str = raw["direction"]
+        self.parameter_names: List[str] = raw["parameter_names"]
+        self.configurations: List[Dict[str, Any]] = raw["configurations"]
+        self.measurements: List[Dict[str, Any]] = raw["measurements"]
+        self.front: List[Dict[str, Any]] = raw["best"]
+        self.evaluated: int = raw["evaluated"]
+        self.resumed: int = raw["resumed"]
+        self.seconds: float = raw["seconds"]
+        self.tuner_seconds: float = raw["tuner_seconds"]
+        self.strategy: str = raw["strategy"]
+        self.explanation: str = raw["explanation"]
+        self.stopped_because: str = raw["stopped_because"]
+        self.probability_best: Optional[float] = raw["probability_best"]
+        self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)
+        self.store: Optional[str] = raw.get("store")
+        self.session: Optional[int] = raw.get("session")
+        self.notes: List[str] = raw.get("notes", [])
 
     @property
-    def best(self):
+    def best(self) -> Optional[Dict[str, Any]]:
+        """The winner's parameters; None when nothing worked."""
         return self.front[0]["configuration"] if self.front else None
 
     @property
-    def best_measurement(self):
+    def best_measurement(self) -> Optional[Dict[str, Any]]:
+        """The winner's measurement."""
         return self.front[0]["measurement"] if self.front else None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.configurations)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, best {self.best}>"
 
-    def quantities(self):
+    def quantities(self) -> List[str]:
         """Names of every quantity and metric that was measured."""
-        names = {}
+        names: Dict[str, None] = {}
         for measurement in self.measurements:
             names.update(dict.fromkeys(measurement["quantities"]))
             names.update(dict.fromkeys(measurement["metrics"]))
         return list(names)
 
-    def to_numpy(self):
+    def to_numpy(self) -> NDArray[Any]:
         """A structured array: one field per parameter, ``status``, and one per quantity (NaN where it has none).
 
         Shape (number of configurations,). Quantities are in SI units.
         """
-        fields, columns = [], []
+        fields: List[Any] = []
+        columns: List[NDArray[Any]] = []
         for name in self.parameter_names:
             column = np.array([c[name] for c in self.configurations])
             fields.append((name, column.dtype))
@@ -81,26 +87,26 @@ class Result:
             table[name] = column
         return table
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """The same as a pandas.DataFrame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         return pandas.DataFrame.from_records(self.to_numpy())
 
-    def plot(self, x=None, y=None, ax=None):
+    def plot(self, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
         """Scatter plot with matplotlib; by default energy over time where both were measured, else the objective over
         the order of evaluation with the best so far. Returns the axes."""
         from ._plots import plot_result
 
         return plot_result(self, x, y, ax)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{k}</td><td><code>{v}</code></td></tr>" for k, v in (self.best or {}).items())
         return f"<b>{self.problem}</b> on {self.device}: best of {len(self)} configurations<table>{rows}</table>"
 
 
-def _value(measurement, name):
+def _value(measurement: Dict[str, Any], name: str) -> float:
     quantity = measurement["quantities"].get(name)
     if quantity is not None:
-        return quantity["value"]
-    return measurement["metrics"].get(name, float("nan"))
+        return float(quantity["value"])
+    return float(measurement["metrics"].get(name, float("nan")))

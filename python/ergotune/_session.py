@@ -1,21 +1,31 @@
 """Tuning runs: the shared way in for :func:`ergotune.tune` and the Kernel Tuner interface."""
 
+from __future__ import annotations
+
 import difflib
 import inspect
 import os
+import re
 import sys
 import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
+from ._core import Problem
 from ._results import Result
 
+ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
+#: function(evaluated, total, best, seconds_left, phase)
+Progress = Callable[[int, int, Optional[float], Optional[float], str], None]
+Row = Dict[str, Any]
 
-def devices():
+
+def devices() -> List[Row]:
     """Every device that can be used here, best first: dicts with id, name, uuid, backend, properties."""
     return _core.devices()
 
 
-def describe_device(device):
+def describe_device(device: str) -> Tuple[str, int, str]:
     """(id, max threads per block, name) of a device id; replayed and simulated ones have no limit."""
     if device.startswith(("replay:", "sim:")):
         return device, 0, device
@@ -28,7 +38,7 @@ def describe_device(device):
 _SETTINGS = {row["name"]: row for row in _core.settings()}
 
 
-def _plain_settings(given, also=()):
+def _plain_settings(given: Row, also: Any = ()) -> Row:
     """Keyword arguments as the core takes them; an unknown one is a TypeError that names the nearest."""
     for name in given:
         if name not in _SETTINGS:
@@ -38,12 +48,16 @@ def _plain_settings(given, also=()):
             for name, value in given.items() if value is not None}
 
 
-def _loaded(problem):
+def _loaded(problem: ProblemOrFile) -> Problem:
     return problem if isinstance(problem, _core.Problem) else _core.load_problem(os.fspath(problem))
 
 
-def tune(problem, *, seconds=None, verify=None, observers=(), metrics=None, resume=True, take_over=False,
-         in_process=False, progress=None, quiet=True, **settings):
+def tune(
+    problem: ProblemOrFile, *, seconds: Optional[float] = None,
+    verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
+    metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
+    in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, **settings: Any,
+) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
     Args:
@@ -74,11 +88,29 @@ def tune(problem, *, seconds=None, verify=None, observers=(), metrics=None, resu
         verify = None
     plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
     raw = run_problem(problem, plain, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
-                      metric_names=list(metrics or ()), progress=progress)
+                      metric_names=list(metrics or ()), progress=progress,
+                      taken=_objective_check(settings.get("objective")))
     return Result(raw)
 
 
-def compare_plans(problem, plans=None, *, resume=True, progress=None, **settings):
+def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:
+    """Ends a run at its first result where the objective is a name that nobody measures."""
+    name = re.fullmatch(r"(?:(?:max|min|maximi[sz]e|minimi[sz]e)\s+)?([A-Za-z_]\w*)", objective or "")
+    if not name or name.group(1) in _core.quantities():
+        return None
+
+    def check(configuration: Row, measurement: Row) -> None:
+        known = [*measurement["quantities"], *measurement["metrics"]]
+        if measurement["status"] in ("ok", "not_converged") and name.group(1) not in known:
+            raise _core.UserError(f'objective "{objective}": nobody measures {name.group(1)}; there are {", ".join(known)}')
+
+    return check
+
+
+def compare_plans(
+    problem: ProblemOrFile, plans: Optional[str] = None, *, resume: bool = True, progress: Optional[Progress] = None,
+    **settings: Any,
+) -> Row:
     """Tunes by plans (stages over code and clocks) and compares them, as ``ergotune tune --plan`` does.
 
     Args:
@@ -94,7 +126,7 @@ def compare_plans(problem, plans=None, *, resume=True, progress=None, **settings
     return _core.run_plans(_loaded(problem), plain, plans or "", progress)
 
 
-def _tell_settings():
+def _tell_settings() -> None:
     """tune()'s help lists the settings, and editors know their names."""
     lines = [f"        {name}: {row['help']}" + (f" ({row['default']})" if row["default"] else "") + "."
              for name, row in _SETTINGS.items() if name not in ("plan", "verify")]
@@ -109,21 +141,25 @@ def _tell_settings():
 _tell_settings()
 
 
-def run_problem(problem, settings, verify=None, observers=(), metrics=None, metric_names=(), progress=None):
+def run_problem(
+    problem: Problem, settings: Row, verify: Optional[Callable[..., bool]] = None, observers: Sequence[Any] = (),
+    metrics: Optional[Callable[[Row, Row], Row]] = None, metric_names: Sequence[str] = (),
+    progress: Optional[Progress] = None, taken: Optional[Callable[[Row, Row], None]] = None,
+) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
     settings["worker_command"] = [str(_command.path()), "worker"]
     settings["metric_names"] = list(metric_names)
     if progress is None and not settings.get("quiet", True):
         progress = _line_progress()
-    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress)
+    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw
 
 
-def _si_metrics(metrics):
-    def evaluate(configuration, measurement):
+def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row, Row], Row]:
+    def evaluate(configuration: Row, measurement: Row) -> Row:
         row = dict(configuration)
         row.update({name: q["value"] for name, q in measurement["quantities"].items()})
         row.update(measurement["metrics"])
@@ -135,11 +171,11 @@ def _si_metrics(metrics):
     return evaluate
 
 
-def _line_progress():
+def _line_progress() -> Progress:
     """One line that is rewritten in terminals and notebooks, at most ten times a second."""
     started = last = time.monotonic()
 
-    def show(evaluated, total, best, seconds_left, phase):
+    def show(evaluated: int, total: int, best: Optional[float], seconds_left: Optional[float], phase: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last < 0.1 and evaluated != total:

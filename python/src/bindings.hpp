@@ -10,6 +10,7 @@
 
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/space/parameter.hpp"
+#include "ergotune/space/search_space.hpp"
 #include "ergotune/space/value.hpp"
 
 namespace ergotune::python {
@@ -31,6 +32,9 @@ py::dict to_dict(const Measurement& measurement);
 
 /// A callback's reference to a Python object, released with the GIL held whichever thread drops it last.
 std::shared_ptr<py::object> keep(py::object object);
+
+/// Strategies written in Python share this space instead of a copy.
+void remember_space(const std::shared_ptr<const SearchSpace>& space);
 
 void bind_problem(py::module_& module);
 void bind_space(py::module_& module);

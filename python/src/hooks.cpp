@@ -1,17 +1,34 @@
 #include "hooks.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "ergotune/base/statistics.hpp"
 
 namespace ergotune::python {
+
+std::atomic<bool> interrupted{false};
+
 namespace {
+
+PyObject* interruption = nullptr;  // with the GIL held; the exception that a callable raised to end everything
+
+/// What ends the program is no failure of one configuration.
+void note_interruption(const py::error_already_set& error) {
+  if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
+  if (!interruption) interruption = error.value().inc_ref().ptr();
+  interrupted = true;
+}
 
 /// A Python observer. Kernel Tuner's get_results() and ours are the same: a dict of numbers or lists of readings.
 class PythonObserver : public Observer {
  public:
   explicit PythonObserver(py::object object)
-      : object_(keep(object)), name_(py::str(py::type::of(object).attr("__name__"))) {}
+      : object_(keep(object)), name_(py::str(py::type::of(object).attr("__name__"))) {
+    const py::object wanted = py::getattr(object, "phase", py::none());
+    if (py::isinstance<py::str>(wanted) && wanted.cast<std::string>() == "launches") phase_ = ObserverPhase::launches;
+  }
+  ObserverPhase phase() const override { return phase_; }
   std::string name() const override { return name_; }
   void register_configuration(const ObservedConfiguration& configuration) override {
     py::gil_scoped_acquire gil;
@@ -33,7 +50,8 @@ class PythonObserver : public Observer {
       Quantity q;
       q.method = "observer " + name_;
       q.n = 1;
-      if (py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value)) {
+      const bool text = py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value);
+      if (!text && (py::isinstance<py::sequence>(value) || py::isinstance<py::array>(value))) {
         RunningStatistics statistics;
         for (const auto& item : value)
           if (py::isinstance<py::float_>(item) || py::isinstance<py::int_>(item) || py::hasattr(item, "item"))
@@ -42,6 +60,8 @@ class PythonObserver : public Observer {
         q.value = statistics.mean();
         q.standard_error = statistics.standard_error();
         q.n = static_cast<std::int64_t>(statistics.count());
+      } else if (py::isinstance<py::str>(value) || !(PyNumber_Check(value.ptr()))) {
+        continue;  // words and tables are the observer's own affair: quantities are numbers
       } else {
         q.value = to_value(value).as_real();
       }
@@ -53,10 +73,16 @@ class PythonObserver : public Observer {
  private:
   void call(const char* hook) {
     py::gil_scoped_acquire gil;
-    object_->attr(hook)();
+    try {
+      object_->attr(hook)();
+    } catch (py::error_already_set& error) {
+      note_interruption(error);
+      throw;
+    }
   }
   std::shared_ptr<py::object> object_;
   std::string name_;
+  ObserverPhase phase_ = ObserverPhase::repetitions;
 };
 
 py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
@@ -66,6 +92,13 @@ py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+void raise_interruption() {
+  if (!interruption) return;
+  const py::object raised = py::reinterpret_steal<py::object>(std::exchange(interruption, nullptr));
+  PyErr_SetObject(py::type::of(raised).ptr(), raised.ptr());
+  throw py::error_already_set();
+}
 
 std::shared_ptr<Observer> python_observer(const py::object& object) { return std::make_shared<PythonObserver>(object); }
 
@@ -83,6 +116,7 @@ Verifier python_verifier(const py::function& function) {
       if (!right) message = "the verification function says no";
       return right;
     } catch (py::error_already_set& error) {
+      note_interruption(error);
       message = std::string("the verification function raised ") + error.what();
       return false;
     }

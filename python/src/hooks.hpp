@@ -1,6 +1,7 @@
 // Python callables in the places of C++ ones.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "bindings.hpp"
@@ -16,5 +17,10 @@ Verifier python_verifier(const py::function& function);
 /// metrics(configuration, measurement): a dict of further metrics.
 std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& function,
                                                                        std::vector<Parameter> parameters);
+
+/// Set by Ctrl-C, and by a callable that raises KeyboardInterrupt or SystemExit: sessions end with what they have.
+extern std::atomic<bool> interrupted;
+/// Raises what a callable of this session raised to end it; nothing otherwise. With the GIL held.
+void raise_interruption();
 
 }  // namespace ergotune::python

@@ -15,6 +15,7 @@ Expression expression(py::handle object) {
 }
 
 Language language_from(const std::string& name) {
+  if (name == "c++") return Language::cpp;
   for (auto language :
        {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
     if (to_string(language) == name) return language;
@@ -22,6 +23,7 @@ Language language_from(const std::string& name) {
                   suggestion(name, {"cuda", "opencl", "hip", "c", "c++", "fortran"}));
 }
 
+/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by bytes_of().
 ElementType element_type_of(const py::dtype& dtype) {
   const auto name = dtype.attr("name").cast<std::string>();
   if (const auto type = element_type(name)) return *type;
@@ -36,7 +38,9 @@ Access access_from(const std::string& name) {
 }
 
 std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array) {
-  const py::array dense = py::array::ensure(array, py::array::c_style);
+  py::object native = array;
+  if (!array.dtype().attr("isnative").cast<bool>()) native = array.attr("astype")(array.dtype().attr("newbyteorder")("="));
+  const py::array dense = py::array::ensure(native, py::array::c_style);
   const auto* first = static_cast<const std::uint8_t*>(dense.data());
   return std::make_shared<const std::vector<std::uint8_t>>(first, first + dense.nbytes());
 }
@@ -102,6 +106,20 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
   return restriction;
 }
 
+py::bytes pickled(const Problem& problem) {
+  for (const auto& restriction : problem.restrictions)
+    if (restriction.function)
+      throw py::type_error("a problem with a function as restriction (" + restriction.label() +
+                           ") cannot be pickled; write the restriction as an expression");
+  for (const auto& parameter : problem.parameters)
+    if (parameter.generator)
+      throw py::type_error("a problem whose parameter " + parameter.name +
+                           " takes its values from a function cannot be pickled; use add_range or a list");
+  return serialise(problem);
+}
+
+Problem unpickled(const py::bytes& state) { return deserialise(std::string(state)); }
+
 using ProblemClass = py::class_<Problem>;
 
 /// What runs: source, options, launch geometry.
@@ -127,7 +145,8 @@ void bind_kernel(ProblemClass& problem) {
            py::arg("shared_memory_bytes") = 0)
       .def("add_options",
            [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
-             for (const auto& option : options) p.kernel().options[language].push_back(Template::parse(option));
+             const std::string key = language.empty() ? language : to_string(language_from(language));
+             for (const auto& option : options) p.kernel().options[key].push_back(Template::parse(option));
            },
            py::arg("options"), py::arg("language") = "");
 }
@@ -252,6 +271,7 @@ void bind_problem(py::module_& module) {
                              })
       .def_property("objective", [](const Problem& p) { return p.objective.text; },
                     [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
+      .def(py::pickle(&pickled, &unpickled))
       .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
       .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
   bind_kernel(problem);

@@ -115,6 +115,20 @@ std::function<void(const SessionProgress&)> python_progress(const py::object& pr
   };
 }
 
+/// Each new result, failures among it, as it comes: taken(configuration, measurement).
+std::function<void(const SessionProgress&)> and_taken(std::function<void(const SessionProgress&)> progress,
+                                                      const py::object& taken,
+                                                      std::shared_ptr<const SearchSpace> space) {
+  if (taken.is_none()) return progress;
+  return [progress = std::move(progress), held = keep(taken), space = std::move(space)](const SessionProgress& p) {
+    if (p.last) {
+      py::gil_scoped_acquire gil;
+      (*held)(named(space->parameters(), space->configuration(p.last->index)), to_dict(p.last->measurement));
+    }
+    if (progress) progress(p);
+  };
+}
+
 // -- results ------------------------------------------------------------------------------------------------------
 
 template <class T>
@@ -122,21 +136,25 @@ py::object or_none(const std::optional<T>& value) {
   return value ? py::cast(*value) : py::object(py::none());
 }
 
-std::atomic<bool> interrupted{false};
-
-/// Ctrl-C ends the session cleanly; Python's own handler is back afterwards.
+/// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in threads.
 class InterruptGuard {
  public:
   InterruptGuard() {
+    if (running_++ > 0) return;
     interrupted = false;
     struct sigaction action {};
     action.sa_handler = [](int) { interrupted = true; };
     sigaction(SIGINT, &action, &before_);
   }
-  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptGuard() {
+    if (--running_ == 0) sigaction(SIGINT, &before_, nullptr);
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction before_ {};
+  static inline int running_ = 0;  // made and destroyed with the GIL held
+  static inline struct sigaction before_ {};
 };
 
 void add_session(py::dict& out, const PreparedSession& prepared) {
@@ -190,13 +208,12 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
 }
 
 py::dict tune(Problem problem, const py::dict& settings, const py::object& verify, const py::list& observers,
-              const py::object& metrics, const py::object& progress) {
+              const py::object& metrics, const py::object& progress, const py::object& taken) {
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
   const SetupOptions setup = setup_of(problem, settings, verify, objects);
   SessionOptions options = session_options(problem, settings);
   options.interrupted = &interrupted;
-  options.progress = python_progress(progress);
   PreparedSession prepared;
   std::unique_ptr<Ledger> ledger;
   SessionResult result;
@@ -205,12 +222,15 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
     py::gil_scoped_release released;
     prepared = prepare_session(std::move(problem), setup);
   }
+  remember_space(prepared.space);
+  options.progress = and_taken(python_progress(progress), taken, prepared.space);
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
     py::gil_scoped_release released;
     ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
     result = run_session(prepared, *ledger, options);
   }
+  raise_interruption();
   return result_dict(prepared, *ledger, result);
 }
 
@@ -292,7 +312,8 @@ py::dict to_dict(const DeviceInfo& info) {
 
 void bind_session(py::module_& module) {
   module.def("tune", &tune, py::arg("problem"), py::arg("settings"), py::arg("verify") = py::none(),
-             py::arg("observers") = py::list(), py::arg("metrics") = py::none(), py::arg("progress") = py::none());
+             py::arg("observers") = py::list(), py::arg("metrics") = py::none(), py::arg("progress") = py::none(),
+             py::arg("taken") = py::none());
   module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
              py::arg("progress") = py::none());
   module.def("settings", [] {

@@ -47,6 +47,36 @@ py::list effects_of(const SearchSpace& space) {
   return effects;
 }
 
+/// Names with values, and every configuration: a space of callables is one of values when it arrives elsewhere.
+py::tuple pickled(const SearchSpace& space) {
+  py::list parameters, configurations;
+  for (const auto& parameter : space.parameters()) {
+    py::list values;
+    for (const auto& value : parameter.values) values.append(from_value(value));
+    parameters.append(py::make_tuple(parameter.name, values));
+  }
+  for (std::uint64_t i = 0; i < space.size(); ++i) {
+    py::list row;
+    for (const auto& value : space.configuration(i)) row.append(from_value(value));
+    configurations.append(py::tuple(row));
+  }
+  return py::make_tuple(parameters, configurations);
+}
+
+std::shared_ptr<SearchSpace> unpickled(const py::tuple& state) {
+  std::vector<Parameter> parameters;
+  for (const auto& item : state[0]) {
+    const auto pair = item.cast<py::tuple>();
+    Parameter parameter;
+    parameter.name = pair[0].cast<std::string>();
+    for (const auto& value : pair[1]) parameter.values.push_back(to_value(value));
+    parameters.push_back(std::move(parameter));
+  }
+  std::vector<Configuration> list;
+  for (const auto& row : state[1]) list.push_back(to_configuration(parameters, row));
+  return std::make_shared<SearchSpace>(SearchSpace::from_configurations(std::move(parameters), list));
+}
+
 using SpaceClass = py::class_<SearchSpace, std::shared_ptr<SearchSpace>>;
 
 /// A sequence of configurations.
@@ -113,6 +143,7 @@ void bind_space(py::module_& module) {
              return values;
            },
            py::arg("name"), "Every value a parameter takes.")
+      .def(py::pickle(&pickled, &unpickled))
       .def("why_empty", &SearchSpace::why_empty)
       .def("explain", &effects_of);
   bind_sequence(space);

@@ -29,7 +29,7 @@ def test_same_spaces_and_both_verified(problem):
     found, env = problem(ours)
     our_seconds = time.perf_counter() - started
     parameters = [k for k in found[0] if k in expected[0] and k not in
-                  ("time", "times", "GB/s", "ns_per_pixel", "starts", "finishes", "seen_block") and not k.endswith("_time")]
+                  ("time", "times", "timestamp", "GB/s", "ns_per_pixel", "starts", "finishes", "seen_block") and not k.endswith("_time")]
     valid = {tuple(r[k] for k in parameters) for r in expected if isinstance(r["time"], float)}
     assert {tuple(r[k] for k in parameters) for r in found if isinstance(r["time"], float)} == valid
     assert len(valid) == len(expected), "Kernel Tuner's own verification failed"
@@ -83,8 +83,10 @@ def test_two_objectives_give_a_front():
 def test_what_is_not_supported_says_so_by_name():
     with pytest.raises(ours.NotSupported, match="texmem_args"):
         ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1]}, texmem_args={"a": 1})
-    with pytest.raises(ours.NotSupported, match="grid_div"):
-        ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1]}, grid_div_x=lambda p: 1)
+    with pytest.raises(ours.NotSupported, match="parallel"):
+        ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1]}, parallel=True)
+    with pytest.raises(ours.NotSupported, match="nvml_gr_clock"):
+        ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1], "nvml_gr_clock": [900]})
 
 
 def test_cache_written_here_replays_here_and_there(tmp_path):

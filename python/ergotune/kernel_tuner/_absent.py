@@ -1,0 +1,67 @@
+"""Modules of Kernel Tuner's that have no counterpart: importing them works, and each of their names says what to do."""
+
+import sys
+from types import ModuleType
+
+from ._notsupported import NotSupported
+
+_INSIDE = "it belongs to Kernel Tuner's inside; "
+ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
+          "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/clocks.md)")
+_TIMES = "ergotune times launches itself; a row's time and times are what this observer gave"
+_STRATEGY = _INSIDE + "give the strategy's name to tune_kernel, or use ergotune.Strategy (ask and tell)"
+_BACKEND = _INSIDE + "ergotune.devices() lists devices, run_kernel runs a kernel"
+
+MODULES = {
+    "backends": _BACKEND,
+    **{f"backends.{name}": _BACKEND for name in
+       ("backend", "compiler", "cupy", "hip", "hip.hip", "hip.util", "hypertuner", "julia", "julia_helper", "nvcuda",
+        "opencl", "pycuda")},
+    "core": _INSIDE + "run_kernel compiles and runs a kernel, tune_kernel tunes it",
+    "energy": "`ergotune model` and ergotune.compare_plans fit power over the core clock (docs/model.md)",
+    "energy.energy": "`ergotune model` and ergotune.compare_plans fit power over the core clock (docs/model.md)",
+    "hyper": "`ergotune score` scores strategies with their options on recorded spaces (docs/strategies.md)",
+    **{f"observers.{name}": ENERGY for name in ("amd", "nvml", "pmt", "powersensor", "tegra")},
+    **{f"observers.{name}": _TIMES for name in ("compiler", "cupy", "hip", "julia", "nvcuda", "opencl", "pycuda")},
+    "observers.ncu": "counters come with Nsight Compute itself: run it on `ergotune measure` of one configuration",
+    "runners": _INSIDE + "tune_kernel measures, or simulates from a cache",
+    **{f"runners.{name}": _INSIDE + "tune_kernel measures, or simulates from a cache"
+       for name in ("parallel", "runner", "sequential", "simulation")},
+    "searchspace": "use ergotune.SearchSpace(problem): a sequence of configurations with samples and neighbours",
+    "strategies": _STRATEGY,
+    **{f"strategies.{name}": _STRATEGY for name in
+       ("basinhopping", "bayes_opt", "brute_force", "common", "diff_evo", "dual_annealing", "firefly_algorithm",
+        "gen_adaptive_tabu_greywolf", "gen_hybrid_vndx", "genetic_algorithm", "greedy_ils", "greedy_mls", "hillclimbers",
+        "minimize", "mls", "ordered_greedy_mls", "pso", "pyatf_strategies", "pymoo_minimize", "random_sample",
+        "simulated_annealing", "skopt")},
+    "strategies.wrapper": "write a class with ask(count) and tell(index, values, ok), and give it to "
+                          "ergotune.register_strategy",
+    "utils": "see the names of its modules",
+    "utils.directives": "ergotune takes no code from between directives: put the loop into a function of its own and tune that",
+    "utils.nvcuda": _BACKEND,
+}
+
+
+class AbsentModule(ModuleType):
+    """A module whose names raise NotSupported."""
+
+    def __init__(self, name, instead):
+        super().__init__(name, f"Kernel Tuner's module; instead: {instead}")
+        self.__path__ = []  # its modules are found in sys.modules
+        self._instead = instead
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotSupported(f"{self.__name__}.{name} is not supported by ergotune: {self._instead}")
+
+
+def install(package):
+    """Puts the modules in place."""
+    for name, instead in MODULES.items():
+        full = f"{package}.{name}"
+        if full in sys.modules:
+            continue
+        module = sys.modules[full] = AbsentModule(full, instead)
+        parent, _, last = full.rpartition(".")
+        setattr(sys.modules[parent], last, module)

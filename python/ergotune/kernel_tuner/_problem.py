@@ -1,0 +1,258 @@
+"""A problem of ergotune's from tune_kernel's arguments."""
+
+import ctypes
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .. import _core
+from ._encoding import plain
+from ._notsupported import NotSupported
+from ._symbols import trace
+from .accuracy import Tunable
+from .util import detect_language
+
+LANGUAGES = {"CUDA": "cuda", "CUPY": "cuda", "NVCUDA": "cuda", "PYCUDA": "cuda", "OPENCL": "opencl", "C": "cpp",
+             "FORTRAN": "fortran", "HIP": "hip"}
+_INSTEAD = {"JULIA": "tune the compiled kernel's CUDA source", "HYPERTUNER": "use `ergotune score` to tune strategies"}
+_MOST_SOURCES = 20_000
+_CTYPES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short", "int32": "int",
+           "uint32": "unsigned int", "int64": "long", "uint64": "unsigned long", "float32": "float", "float64": "double"}
+
+
+def language_of(lang, text):
+    """ergotune's name of the language. Raises NotSupported."""
+    if not lang:
+        lang = detect_language(text)
+    name = str(lang).upper()
+    if name in LANGUAGES:
+        return LANGUAGES[name]
+    instead = _INSTEAD.get(name, f"it takes {', '.join(LANGUAGES)}")
+    raise NotSupported(f"ergotune.kernel_tuner does not know lang={lang!r}: {instead}")
+
+
+def kernel_tuner_language(lang, language):
+    """Kernel Tuner's word for it, as observers see it."""
+    return lang or {"cpp": "C", "opencl": "OpenCL", "cuda": "CUDA", "fortran": "Fortran", "hip": "HIP"}[language]
+
+
+def read_source(kernel_source):
+    """(text, file, further files); a function is given back as it is."""
+    others = []
+    if isinstance(kernel_source, (list, tuple)):
+        kernel_source, *others = kernel_source
+    if callable(kernel_source):
+        return kernel_source, "", others
+    text = str(kernel_source)
+    if "\n" not in text and len(text) < 4096 and Path(text).is_file():
+        return Path(text).read_text(), text, others
+    return text, "", others
+
+
+class Builder:
+    """One problem in the making. ``returned`` is a cell that a C function's return value is written to, or None."""
+
+    def __init__(self, kernel_name, kernel_source, tune_params, lang, block_size_names):
+        self.tune_params = {name: [plain(v) for v in values] for name, values in tune_params.items()}
+        self.source, self.file, self.others = read_source(kernel_source)
+        first = {name: values[0] for name, values in self.tune_params.items() if values}
+        self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source))
+        self.kernel_name = kernel_name
+        self.block_size_names = block_size_names
+        self.problem = _core.Problem(kernel_name)
+        self.scratch = tempfile.TemporaryDirectory(prefix="ergotune-kt-")
+        self.returned = None
+        self._functions = 0
+
+    def add_parameters(self):
+        """The default is one that is not in the space: what Kernel Tuner measures first is what the strategy asks for."""
+        for name, values in self.tune_params.items():
+            if not values:
+                raise ValueError(f"tune_params[{name!r}] has no values")
+            self.problem.add_parameter(name, values, "(none of them)")
+
+    def expression(self, value, what):
+        """An expression for a number, a text or a function of the configuration."""
+        if not callable(value):
+            return str(plain(value))
+        text = trace(value, self.tune_params)
+        if text is not None and not isinstance(text, list):
+            return text
+        return self._generated(lambda values: plain(value(values)), what)
+
+    def _generated(self, function, what):
+        """A parameter whose only value is what the function gives: how functions that decide by values reach the kernel."""
+        self._functions += 1
+        name = f"ergotune_{what}_{self._functions}"
+        names = list(self.tune_params)
+        self.problem.add_generator(name, lambda earlier: [function({n: earlier[n] for n in names})])
+        return name
+
+    def sizes(self, problem_size):
+        """Three expressions."""
+        if callable(problem_size):
+            traced = trace(problem_size, self.tune_params)
+            if traced is None:
+                first = problem_size({name: values[0] for name, values in self.tune_params.items()})
+                count = len(first) if isinstance(first, (tuple, list)) else 1
+                sizes = [self._generated(
+                    lambda values, i=i: _whole(np.atleast_1d(np.array(problem_size(values), dtype=object))[i], values),
+                    "problem_size") for i in range(count)]
+            else:
+                sizes = traced if isinstance(traced, list) else [traced]
+        elif isinstance(problem_size, (str, int, np.integer, float)):
+            sizes = [problem_size]
+        else:
+            sizes = list(problem_size)
+        texts = [self.expression(s, "problem_size") for s in sizes]
+        return texts + ["1"] * (3 - len(texts))
+
+    def divisor(self, divisors, default):
+        """The expression that a size is divided by."""
+        if divisors is None:
+            return default
+        if callable(divisors) or isinstance(divisors, (str, int, float, np.generic)):
+            return f"({self.expression(divisors, 'grid_div')})"
+        parts = [self.divisor(d, "1") for d in divisors]
+        return "(" + "*".join(parts) + ")" if parts else "1"
+
+    def geometry(self, problem_size, grid_div):
+        """(block, grid): expressions for x, y, z."""
+        names = self.block_size_names
+        block = [name if name in self.tune_params else default for name, default in zip(names, ("256", "1", "1"))]
+        grid = []
+        for size, divisors, name in zip(self.sizes(problem_size), grid_div, names):
+            divisor = self.divisor(divisors, name if name in self.tune_params else "1")
+            grid.append(size if divisor == "1" else f"ceil(({size}) / ({divisor}))")
+        return block, grid
+
+    def add_arguments(self, arguments):
+        for i, argument in enumerate(arguments):
+            self._add_argument(f"arg{i}", argument, i)
+
+    def _add_argument(self, name, argument, position):
+        if isinstance(argument, Tunable) or type(argument).__name__ in ("Tunable", "TunablePrecision"):
+            raise NotSupported("ergotune.kernel_tuner does not support Tunable arguments yet: tune once for each of its arrays, "
+                               "with the parameter fixed")
+        argument = _on_host(argument)
+        if isinstance(argument, np.ndarray) and argument.ndim:
+            self.problem.add_buffer(name, elements(argument), "read_write")
+            return
+        if not isinstance(argument, (np.ndarray, np.generic)):
+            raise TypeError(f"Argument at position {position} of type: {type(argument)} should be of type np.ndarray or numpy "
+                            "scalar (write np.int32(n), np.float32(x))")
+        scalar = np.asarray(argument)
+        kind = "uint8" if scalar.dtype == bool else scalar.dtype.name
+        self.problem.add_scalar(name, int(scalar) if scalar.dtype == bool else scalar.item(), kind)
+
+    def set_source(self, arguments):
+        """The source with what makes its return value seen; further files by their folders."""
+        text = self._one_text()
+        function = self.kernel_name
+        for name in self.tune_params:  # a template's arguments may be parameters
+            if "<" in function:
+                function = re.sub(rf"\b{re.escape(name)}\b", "{{" + name + "}}", function)
+        if self.language == "cpp" and returns_time(text, self.kernel_name):
+            self.returned = ctypes.c_double(float("nan"))
+            text += _timed_call(self.kernel_name, arguments)
+            function = "ergotune_timed_" + self.kernel_name
+        folders = sorted({str(Path(f).resolve().parent) for f in self.others} | ({"."} if not self.file else set()))
+        self.problem.set_source(self.language, text, function, self.file, folders)
+        if self.returned is not None:
+            self.problem.add_scalar("ergotune_returned", ctypes.addressof(self.returned), "uint64")
+
+    def _one_text(self):
+        if not callable(self.source):
+            return self.source
+        space = _core.SearchSpace(self.problem)
+        if len(space) > _MOST_SOURCES:
+            raise NotSupported(f"ergotune.kernel_tuner calls a function as kernel_source for every configuration: "
+                               f"{len(space)} are too many; parameters are macros, so let the preprocessor choose")
+        numbers = {}
+        for i in range(len(space)):
+            values = {name: space[i][name] for name in self.tune_params}
+            numbers.setdefault(self.source(values), len(numbers))
+        if len(numbers) == 1:
+            return next(iter(numbers))
+        name = self._generated(lambda values: numbers.setdefault(self.source(values), 0), "source")
+        return "\n".join(f"#if {name} == {number}\n{text}\n#endif" for text, number in numbers.items())
+
+    def set_launch(self, problem_size, grid_div, smem_args):
+        block, grid = self.geometry(problem_size, grid_div)
+        unknown = set(smem_args or {}) - {"size"}
+        if unknown:
+            raise NotSupported(f"ergotune.kernel_tuner does not support smem_args {sorted(unknown)}: only 'size' (bytes)")
+        shared = self.expression((smem_args or {}).get("size", 0), "shared_memory")
+        if self.language in ("cpp", "fortran"):
+            self.problem.set_launch(grid=["1"], block=["1"])  # a function is called once, whatever its size says
+        else:
+            self.problem.set_launch(grid=grid, block=block, shared_memory_bytes=shared)
+        return block, grid
+
+    def add_options(self, compiler_options, defines, block, grid):
+        options = list(compiler_options or [])
+        if defines is None:
+            if self.language not in ("cpp", "fortran"):
+                options += [f"-Dgrid_size_{axis}={{{{int({size})}}}}" for axis, size in zip("xyz", grid)]
+            options += [f"-D{name}={default}" for name, default in zip(self.block_size_names, block)
+                        if name not in self.tune_params]
+            options.append("-Dkernel_tuner=1")
+        else:
+            for name, value in defines.items():
+                text = self.expression(value, "define") if callable(value) else str(value)
+                known = callable(value) or text in self.tune_params
+                options.append(f"-D{name}={{{{{text}}}}}" if known else f"-D{name}={text}")
+        self.problem.add_options(options, self.language)
+
+
+def _whole(value, values):
+    from .util import evaluate
+
+    return int(evaluate(value, values)) if isinstance(value, str) else int(value)
+
+
+def _on_host(argument):
+    """CuPy's and PyTorch's arrays as NumPy's."""
+    if hasattr(argument, "get") and hasattr(argument, "__cuda_array_interface__"):
+        return argument.get()
+    if type(argument).__module__.startswith("torch") and hasattr(argument, "detach"):
+        return argument.detach().cpu().numpy()
+    return argument
+
+
+def elements(array):
+    """The array in types that kernels have: complex as pairs of floats, bool and structs as bytes."""
+    dense = np.ascontiguousarray(array)
+    if not dense.dtype.isnative:
+        dense = dense.astype(dense.dtype.newbyteorder("="))
+    if dense.dtype.kind == "c":
+        return dense.view({8: np.float32, 16: np.float64}[dense.dtype.itemsize]).reshape(-1)
+    if dense.dtype.kind in "bV" or dense.dtype.names:
+        return dense.reshape(-1).view(np.uint8)
+    return dense
+
+
+def returns_time(text, name):
+    """Whether a C function is declared to return a floating-point number: Kernel Tuner takes it for its time in ms."""
+    return re.search(rf"\b(?:float|double)\s+{re.escape(name)}\s*\(", text) is not None
+
+
+def _timed_call(name, arguments):
+    """A function beside the user's that keeps what his returns."""
+    types, values = [], []
+    for i, argument in enumerate(arguments):
+        argument = _on_host(argument)
+        if isinstance(argument, np.ndarray) and argument.ndim:
+            types.append(f"void* a{i}")
+            values.append(f"ErgotuneTimedPointer{{a{i}}}")
+        else:
+            dtype = np.asarray(argument).dtype
+            types.append(f"{'bool' if dtype == bool else _CTYPES.get(dtype.name, 'double')} a{i}")
+            values.append(f"a{i}")
+    types.append("unsigned long address")
+    return ("\nnamespace { struct ErgotuneTimedPointer { void* pointer;\n"
+            "  template <class T> operator T*() const { return static_cast<T*>(pointer); } }; }\n"
+            f"static void ergotune_timed_{name}({', '.join(types)}) {{\n"
+            f"  *reinterpret_cast<volatile double*>(address) = {name}({', '.join(values)});\n}}\n")

@@ -1,0 +1,97 @@
+"""T4 output files."""
+
+import json
+import platform
+from importlib.metadata import distributions
+from pathlib import Path
+
+from ._encoding import NpEncoder
+from ._errors import CompilationFailedConfig, InvalidConfig, RuntimeFailedConfig
+from ._notsupported import absent
+
+_TIMES = {"compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
+          "search_algorithm": "strategy_time", "validation": "verification_time"}
+
+
+def get_input_file(filepath, validate=True):
+    """A T1 file as a dict. Raises ValueError where it is none."""
+    contents = json.loads(Path(filepath).read_text())
+    missing = {"ConfigurationSpace", "KernelSpecification"} - set(contents)
+    if validate and missing:
+        raise ValueError(f"{filepath} is no T1 file: it has no {', '.join(sorted(missing))}")
+    return contents
+
+
+def get_configuration_validity(error):
+    """T4's word for an error object, or for what is none."""
+    for kind, word in ((CompilationFailedConfig, "compile"), (RuntimeFailedConfig, "runtime"), (InvalidConfig, "constraints")):
+        if isinstance(error, kind):
+            return word
+    return "correct"
+
+
+def get_configuration_validity2(result):
+    """The same of a row."""
+    return get_configuration_validity(result.get("__error__"))
+
+
+def make_filenamepath(filenamepath):
+    """Makes the folder that a file is to be in."""
+    Path(filenamepath).parent.mkdir(parents=True, exist_ok=True)
+
+
+def filename_ensure_json_extension(filename):
+    """The name with .json at its end."""
+    return filename if str(filename).endswith(".json") else f"{filename}.json"
+
+
+def get_t4_results(results, tune_params, objective="time"):
+    """Results of tune_kernel as a T4 document."""
+    if isinstance(objective, (list, tuple)):
+        raise ValueError("The T4 format does not support multiple objectives.")
+    other = {*tune_params, *_TIMES.values(), "timestamp", "times", "__error__"}
+    rows = []
+    for result in results:
+        measured = [{"name": k, "value": v, "unit": "ms" if k.startswith("time") else ""}
+                    for k, v in result.items() if k not in other]
+        row = {
+            "configuration": {k: v for k, v in result.items() if k in tune_params},
+            "times": {**{word: result.get(key, 0) for word, key in _TIMES.items()}, "runtimes": result.get("times", [])},
+            "invalidity": get_configuration_validity2(result), "correctness": 1,
+            "measurements": measured, "objectives": [objective],
+        }
+        if "timestamp" in result:
+            row["timestamp"] = result["timestamp"]
+        rows.append(row)
+    return {"schema_version": "1.0.0", "results": rows}
+
+
+def get_t4_metadata():
+    """What T4 says of the machine and its software."""
+    packages = sorted({f"{d.metadata['Name']}=={d.version}" for d in distributions() if d.metadata["Name"]})
+    return {"schema_version": "1.0.0", "hardware": {"lshw": [], "processor": platform.processor(), "machine": platform.machine()},
+            "environment": {"requirements": packages, "python": platform.python_version(), "system": platform.platform()}}
+
+
+def store_output_file(output_filename, results, tune_params, objective="time"):
+    """Writes a T4 results file."""
+    _write(output_filename, get_t4_results(results, tune_params, objective))
+
+
+def store_metadata_file(metadata_filename):
+    """Writes a T4 metadata file."""
+    _write(metadata_filename, get_t4_metadata())
+
+
+def _write(filename, document):
+    path = Path(filename_ensure_json_extension(str(filename)))
+    make_filenamepath(path)
+    path.write_text(json.dumps(document, cls=NpEncoder, indent=1))
+
+
+__getattr__ = absent(__name__, {
+    "input_file_schema": "validate with the schemas of the T1 repository", "output_file_schema":
+    "validate with the schemas of the T4 repository", "get_device_query": "ergotune.devices() describes the devices",
+    "get_dependencies": "get_t4_metadata() lists the packages",
+    "import_class_from_file": "import the class and call ergotune.register_strategy",
+})
