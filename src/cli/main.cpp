@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
@@ -46,6 +48,9 @@ void add_verbs(ergotune::cli::Verb app) {
 int main(int argc, char** argv) {
   using namespace ergotune;
   try {
+    std::error_code gone;
+    std::filesystem::current_path(gone);
+    if (gone) throw UserError("the working folder is not there any more; change to another (cd)");
     const int code = cli::run_command(
         "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
         "of both.",

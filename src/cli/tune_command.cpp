@@ -90,7 +90,7 @@ void tune(const TuneArguments& arguments) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   bool told = bounded || arguments.quiet || options.early_stop;
   options.progress = [&](const SessionProgress& p) {
-    if (!told && p.evaluated >= 5 && p.seconds_left.value_or(0) > kLong) {
+    if (!told && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
       progress.finish();
       fmt::print(stderr,
                  "note: without a budget all {} configurations are measured, about {} more; Ctrl-C ends it with the best so "

@@ -119,6 +119,11 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
       while (type > 0 && (tokens[type].text == "*" || tokens[type].text == "&")) --type;
       declares = is_type_word(tokens[type].text);
     }
+    // "const T* a", "global T x": a name before another name or its stars is a type, which a macro may well be
+    if (i + 1 < tokens.size()) {
+      const char next = tokens[i + 1].text.front();
+      if (begins_name(next) || next == '*' || next == '&') declares = false;
+    }
     if (declares) {
       declaring = true;
       depth = 0;

@@ -17,6 +17,7 @@
 #include "ergotune/search/objective.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
+#include "search/objective_text.hpp"
 
 namespace ergotune {
 namespace {
@@ -80,6 +81,53 @@ void keep_recorded(Target& target, const Recording& recording) {
   target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
 }
 
+/// Names that stand in the objective itself.
+std::vector<std::string> names_in(const ObjectiveSpec& spec) {
+  const search::ObjectiveText text = search::parse_objective_text(spec);
+  std::vector<std::string> names;
+  const auto add = [&](const Expression& expression) {
+    for (const std::string& name : expression.names())
+      names.push_back(name.starts_with(search::kBestPrefix) ? name.substr(std::string_view(search::kBestPrefix).size()) : name);
+  };
+  for (const auto& term : text.terms) add(term.expression);
+  for (const auto& condition : text.conditions) {
+    add(condition.left);
+    add(condition.right);
+  }
+  return names;
+}
+
+/// A metric that the objective rests on and that names nothing has a value for no configuration.
+void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said, const Recording* recording) {
+  std::vector<std::string> known = said;
+  for (const auto& [name, value] : problem.constants) known.push_back(name);
+  for (const auto& [device, values] : problem.constants_by_device)
+    for (const auto& [name, value] : values) known.push_back(name);
+  for (const Parameter& parameter : problem.parameters) known.push_back(parameter.name);
+  if (recording)
+    for (const Parameter& parameter : recording->parameters) known.push_back(parameter.name);
+  if (!problem.execution_parameters.empty())
+    known.insert(known.end(), {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"});
+  const auto knows = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  std::vector<std::string> needed = names_in(problem.objective);
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const std::string wanted = needed[i];
+    const auto metric = std::find_if(problem.metrics.begin(), problem.metrics.end(),
+                                     [&](const Metric& m) { return m.name == wanted; });
+    if (metric == problem.metrics.end()) continue;
+    for (const std::string& name : metric->expression.names()) {
+      if (!knows(needed, name)) needed.push_back(name);
+      // the device's properties are known once it is open
+      if (name.find('.') != name.npos || knows(known, name)) continue;
+      throw UserError(fmt::format("metric \"{}\": there is no quantity, metric, constant or parameter \"{}\"{}",
+                                  metric->name, name, suggestion(name, known)),
+                      metric->expression.place());
+    }
+  }
+}
+
 /// An objective over what nobody will ever say would spend the whole budget and find nothing. Names that the problem's
 /// metrics explain are not among Objective::quantities().
 void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording) {
@@ -101,6 +149,7 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
   }
   for (const Metric& metric : problem.metrics) said.push_back(metric.name);
   said.insert(said.end(), options.further_metrics.begin(), options.further_metrics.end());
+  refuse_empty_metrics(problem, said, recording);
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
     if (std::find(said.begin(), said.end(), name) != said.end()) continue;

@@ -61,6 +61,10 @@ TEST(NewUser, WhatNobodySaysIsNoObjective) {
     EXPECT_THAT(result.err, HasSubstr(words));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db")) << objective;
   }
+  folder.write("m.toml", host_problem(kCopies, "[metrics]\nspeed = \"flops / time\"\nrate = \"2 * speed\"\n"));
+  const auto result = ergotune(folder, {"tune", "m.toml", "--device", "host", "-o", "max rate"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("metric \"speed\": there is no quantity, metric, constant or parameter \"flops\""));
   EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", "max rate", "--no-store", "-q"}).exit_code, 0);
 }
 

@@ -34,6 +34,11 @@ TEST(MacroClashes, FindsDeclarations) {
   EXPECT_THAT(declared("__shared__ float block_size_x[2];"), ElementsAre("block_size_x"));
 }
 
+TEST(MacroClashes, ATypeIsNoDeclaration) {
+  EXPECT_THAT(declared("void f(const k* a, __global n *b, m c, const k & d) { k x = 1; static n* const y = b; }"), IsEmpty());
+  EXPECT_THAT(declared("void f(const k n) {}"), ElementsAre("n"));
+}
+
 TEST(MacroClashes, LeavesUsesAlone) {
   EXPECT_THAT(declared("int f(int i) { if (i < n) return k; else n ? a * k : b & m; return sizeof k; }"),
               IsEmpty());
