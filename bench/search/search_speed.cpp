@@ -1,8 +1,10 @@
 // A strategy's own time per evaluation, and how fast recorded results are replayed.
 //
 //   search_speed [--space FILE] [--strategies a,b] [--evaluations N] [--recording FILE]
+//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,b]
 //
-// Prints one line per strategy: microseconds of the strategy's own per evaluation on a large space with
+// The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
+// against random. The first form prints one line per strategy: microseconds of the strategy's own per evaluation on a large space with
 // synthetic values, then evaluations per second from a recording. Times are CPU time of the calling thread.
 #include <fmt/format.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 #include <sstream>
 
 #include "base/hash.hpp"
+#include "cliff_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/search/strategy.hpp"
@@ -98,11 +101,26 @@ double replay_rate(const ReplayTable& table, const std::string& name) {
 int main(int argc, char** argv) {
   std::string space_file, recording_file, only;
   std::size_t evaluations = 2000;
+  cliffs::TableOptions cliffs;
+  cliffs.spaces = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
     if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
     if (std::strcmp(argv[i], "--strategies") == 0) only = "," + std::string(argv[i + 1]) + ",";
     if (std::strcmp(argv[i], "--evaluations") == 0) evaluations = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--cliffs") == 0) cliffs.spaces = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--first") == 0) cliffs.first = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--repeats") == 0) cliffs.repeats = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
+  }
+  if (cliffs.spaces > 0) {
+    if (!only.empty()) {
+      cliffs.strategies.clear();
+      std::istringstream names(only.substr(1));
+      for (std::string name; std::getline(names, name, ',');) cliffs.strategies.push_back(name);
+    }
+    cliffs::print_table(cliffs);
+    return 0;
   }
   const auto wanted = [&](const std::string& name) {
     return only.empty() || only.find("," + name + ",") != std::string::npos;

@@ -1,0 +1,128 @@
+#include "cliff_table.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "cliffs.hpp"
+#include "ergotune/base/statistics.hpp"
+#include "ergotune/search/strategy.hpp"
+
+namespace ergotune::cliffs {
+namespace {
+
+constexpr std::size_t kLooks[] = {25, 50, 100, 200, 400};
+constexpr std::size_t kLookCount = std::size(kLooks);
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Run {
+  std::vector<double> loss;  // per look: best over optimum, less one
+  double thought = 0;        // s per evaluation
+};
+
+Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint64_t seed,
+                std::size_t evaluations) {
+  StrategyContext context;
+  context.space = &cliffs.space();
+  context.seed = seed;
+  const double start = cpu_seconds();
+  const auto strategy = make_strategy(strategy_name, context);
+  Run run;
+  double best = cliffs.worst();
+  std::size_t done = 0;
+  while (done < evaluations) {
+    const auto asked = strategy->ask(1);
+    if (asked.empty()) break;
+    Outcome outcome;
+    const double value = cliffs.value(asked.front());
+    outcome.ok = std::isfinite(value);
+    if (outcome.ok) outcome.values = {value};
+    best = std::min(best, value);
+    strategy->tell(asked.front(), outcome);
+    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum() - 1);
+  }
+  run.loss.resize(kLookCount, best / cliffs.optimum() - 1);
+  run.thought = (cpu_seconds() - start) / static_cast<double>(std::max<std::size_t>(1, done));
+  return run;
+}
+
+struct Summary {
+  double mean = 0, error = 0;
+};
+
+Summary summary(const std::vector<Run>& runs, std::size_t look) {
+  std::vector<double> losses;
+  for (const Run& run : runs) losses.push_back(run.loss[look]);
+  Summary s{mean(losses), 0};
+  for (const double loss : losses) s.error += (loss - s.mean) * (loss - s.mean);
+  const double n = static_cast<double>(losses.size());
+  s.error = n > 1 ? std::sqrt(s.error / (n - 1) / n) : 0.0;
+  return s;
+}
+
+}  // namespace
+
+void print_table(const TableOptions& options) {
+  const std::size_t repeats = options.repeats;
+  std::vector<double> middle[kLookCount];
+  std::size_t behind[kLookCount] = {};
+  std::map<std::string, std::vector<double>> means[kLookCount];
+  fmt::print("loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind random\n",
+             repeats);
+  for (std::uint64_t seed = options.first; seed < options.first + options.spaces; ++seed) {
+    const Space cliffs(draw_options(seed));
+    const Options& o = cliffs.options();
+    fmt::print("space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, plateau {:.3f}\n",
+               seed, o.parameters, o.idle, cliffs.space().size(), 100 * cliffs.failing(), o.margin, o.basins, o.plateau);
+    std::map<std::string, std::vector<Run>> runs;
+    for (const std::string& name : options.strategies) runs[name].resize(repeats);
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t job = next++; job < repeats * options.strategies.size(); job = next++) {
+        const std::string& name = options.strategies[job / repeats];
+        runs[name][job % repeats] = search_once(cliffs, name, 1 + job % repeats, options.evaluations);
+      }
+    };
+    {
+      std::vector<std::jthread> pool;
+      for (int i = 1; i < options.threads; ++i) pool.emplace_back(work);
+      work();
+    }
+    for (const std::string& name : options.strategies) {
+      std::string line = fmt::format("  {:<16}", name);
+      for (std::size_t l = 0; l < kLookCount; ++l) {
+        const Summary here = summary(runs[name], l);
+        bool worse = false;
+        if (name != "random" && runs.count("random") > 0) {
+          const Summary random = summary(runs["random"], l);
+          worse = here.mean - random.mean > 2 * std::hypot(here.error, random.error) + 1e-12;
+        }
+        if (name == options.strategies.front()) behind[l] += worse;
+        means[l][name].push_back(here.mean);
+        line += fmt::format(" {:>8.2f}{}", 100 * here.mean, worse ? '*' : ' ');
+      }
+      double thought = 0;
+      for (const Run& run : runs[name]) thought += run.thought / static_cast<double>(repeats);
+      fmt::print("{} {:>9.1f} us\n", line, 1e6 * thought);
+    }
+    std::fflush(stdout);
+  }
+  for (const std::string& name : options.strategies) {
+    std::string line = fmt::format("{:<10} median / mean", name);
+    for (auto& look : means) line += fmt::format(" {:>6.2f}/{:<6.2f}", 100 * median(look[name]), 100 * mean(look[name]));
+    fmt::print("{}\n", line);
+  }
+  fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0], behind[1], behind[2],
+             behind[3], behind[4], options.spaces);
+}
+
+}  // namespace ergotune::cliffs

@@ -1,0 +1,21 @@
+// Strategies on the spaces of cliffs.hpp, as a table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ergotune::cliffs {
+
+struct TableOptions {
+  std::uint64_t first = 1;  ///< seed of the first space
+  std::size_t spaces = 10, repeats = 5;
+  std::vector<std::string> strategies = {"auto", "random", "genetic"};  ///< the first is judged against random
+  std::size_t evaluations = 400;  ///< at most 400
+  int threads = 1;
+};
+
+/// Prints each space, each strategy's mean loss after 25 to 400 evaluations, and its own time an evaluation.
+void print_table(const TableOptions& options);
+
+}  // namespace ergotune::cliffs
