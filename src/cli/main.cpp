@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   using namespace ergotune;
   try {
     std::error_code gone;
-    std::filesystem::current_path(gone);
+    (void)std::filesystem::current_path(gone);
     if (gone) throw UserError("the working folder is not there any more; change to another (cd)");
     const int code = cli::run_command(
         "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
