@@ -68,7 +68,7 @@ void adapt_problem(Problem& problem, const py::dict& given) {
 py::list take_named(const py::list& observers, Problem& problem) {
   py::list objects;
   for (const auto& observer : observers) {
-    if (py::isinstance<py::str>(observer)) problem.observers.push_back(parse_observer(observer.cast<std::string>()));
+    if (py::isinstance<py::str>(observer)) ask_for_observer(problem.observers, observer.cast<std::string>());
     else objects.append(observer);
   }
   check_observers(problem.observers);

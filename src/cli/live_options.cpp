@@ -108,12 +108,8 @@ Problem load_with(const LiveArguments& a) {
   a.settings.apply(problem.settings);
   if (!problem.settings.objective.empty())
     problem.objective = {.text = problem.settings.objective, .direction = {}, .place = {}};
-  for (const std::string& text : a.observers) {
-    ObserverSpec spec = parse_observer(text);
-    std::erase_if(problem.observers, [&](const ObserverSpec& other) { return other.name == spec.name; });
-    problem.observers.push_back(std::move(spec));
-  }
   // Refused before anything is compiled, not after.
+  for (const std::string& text : a.observers) ask_for_observer(problem.observers, text);
   check_observers(problem.observers);
   return problem;
 }

@@ -199,4 +199,11 @@ ObserverSpec parse_observer(const std::string& text) {
   return spec;
 }
 
+void ask_for_observer(std::vector<ObserverSpec>& observers, const std::string& text) {
+  ObserverSpec spec = parse_observer(text);
+  check_observers({spec});
+  std::erase_if(observers, [&](const ObserverSpec& other) { return other.name == spec.name; });
+  observers.push_back(std::move(spec));
+}
+
 }  // namespace ergotune

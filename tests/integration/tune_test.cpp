@@ -127,6 +127,10 @@ TEST(Tune, ObserversCanBeAskedForOnTheCommandLine) {
   const auto quantities = json_of(ergotune(folder, command))["quantities"];
   EXPECT_EQ(quantities["host_time"]["n"], 4);
   EXPECT_GT(quantities["launches"]["value"].get<double>(), 2);
+  folder.write("watched.toml", watched_problem("launches"));
+  const auto again = json_of(
+      ergotune(folder, {"measure", "watched.toml", "--device", "host", "--observe", "host_time:passes=6", "--json"}));
+  EXPECT_EQ(again["quantities"]["host_time"]["n"], 6) << "the command line wins over the file";
   for (const auto& [observer, words] : std::map<std::string, std::string>{
            {"host_tiem", "unknown observer \"host_tiem\" (did you mean \"host_time\"?)"},
            {"host_time:pases=4", "(did you mean \"passes\"?)"},

@@ -48,5 +48,8 @@ void check_observers(const std::vector<ObserverSpec>& specs);
 /// From "host_time" or "host_time:passes=5" (options separated by commas, one given twice is a list); throws
 /// UserError for what has another form. Names are not looked up.
 ObserverSpec parse_observer(const std::string& text);
+/// Asks for one written like that; what was asked of the same observer before gives way. Throws what check_observers()
+/// throws.
+void ask_for_observer(std::vector<ObserverSpec>& observers, const std::string& text);
 
 }  // namespace ergotune
