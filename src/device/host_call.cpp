@@ -10,7 +10,6 @@
 #include <utility>
 
 namespace ergotune::host {
-namespace {
 
 const char* c_type(ElementType type) {
   switch (type) {
@@ -40,10 +39,7 @@ const char* c_type(ElementType type) {
   return "int";
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
+namespace {
 
 /// What stands for a pointer's numbers in a comparison: their size, and 64 more for floating point; 0 for what is not
 /// compared (bytes, and what has no name in every compiler).
@@ -211,35 +207,6 @@ std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer)
   const ArgumentSignature& argument = job.arguments[pointer.argument];
   return fmt::format("argument {} is declared {}, but the function takes {}",
                      name_of(job, pointer.argument), to_string(argument.type), pointer.wanted);
-}
-
-std::string call_of_fortran(const CompileJob& job) {
-  // What a Fortran compiler calls a procedure: "name_" outside of modules, "__module_MOD_name" inside
-  // (gfortran), "name" with bind(c). Whichever is there is taken: the others stay null, being weak.
-  const std::size_t colons = job.function.find("::");
-  std::vector<std::string> symbols;
-  if (colons != std::string::npos) {
-    symbols.push_back(fmt::format("__{}_MOD_{}", lower(job.function.substr(0, colons)),
-                                  lower(job.function.substr(colons + 2))));
-  } else {
-    symbols.push_back(lower(job.function) + "_");
-    symbols.push_back(job.function);
-    if (lower(job.function) != job.function) symbols.push_back(lower(job.function));
-  }
-  std::string types, values, text;
-  for (std::size_t i = 0; i < job.arguments.size(); ++i) {
-    types += i ? ", void*" : "void*";
-    values += fmt::format("{}a[{}]", i ? ", " : "", i);
-  }
-  if (types.empty()) types = "void";
-  for (const auto& symbol : symbols)
-    text += fmt::format("extern void {}({}) __attribute__((weak));\n", symbol, types);
-  text += fmt::format("int ergotune_found(void);\nint ergotune_found(void) {{ return 0");
-  for (const auto& symbol : symbols) text += fmt::format(" || &{} != 0", symbol);
-  text += fmt::format(";\n}}\nvoid {0}(void** a);\nvoid {0}(void** a) {{\n  (void)a;\n", kCallEntry);
-  for (const auto& symbol : symbols)
-    text += fmt::format("  if (&{0}) {{ {0}({1}); return; }}\n", symbol, values);
-  return text + "}\n";
 }
 
 }  // namespace ergotune::host

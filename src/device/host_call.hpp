@@ -30,7 +30,14 @@ std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::s
 /// "argument 'x' is declared float32, but the function takes const double *".
 std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer);
 
-/// C text of its own for Fortran, where every argument goes by reference.
+/// The C type of an element.
+const char* c_type(ElementType type);
+
+/// An unsigned 64-bit scalar of this name, the last argument of a Fortran function that returns a real number, is no
+/// argument of the function's: it is the address of a double that takes what the function returns.
+inline constexpr const char* kReturned = "ergotune_returned";
+
+/// C text of its own for Fortran, where arguments go by reference but for dummies with the value attribute.
 std::string call_of_fortran(const CompileJob& job);
 
 }  // namespace ergotune::host

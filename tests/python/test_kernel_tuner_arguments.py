@@ -1,5 +1,7 @@
 """tune_kernel's and run_kernel's arguments, one by one."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,43 @@ def test_the_compiler_is_the_one_that_was_asked_for():
     with pytest.raises(ergotune.UserError, match="no-such-compiler"):
         kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="no-such-compiler")
     kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="g++")
+
+
+FORTRAN = """
+module vectors
+use iso_c_binding
+contains
+FUNCTION
+  real(c_float), intent(out) :: c(n)
+  real(c_float), intent(in) :: a(n), b(n)
+  integer(c_int), INTENT :: n
+  c = a + b + offset
+  LAST
+END FUNCTION
+end module vectors
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="no Fortran compiler")
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("by", ["value", "intent(in)"])
+@pytest.mark.parametrize("head", ["subroutine add(c, a, b, n)", "real(c_float) function add(c, a, b, n)",
+                                  "function add(c, a, b, &\n      n) result(t) bind(c)\n  real(c_float) :: t"])
+def test_fortran_procedures_with_values_in_modules_and_with_their_time(head, by, inside):
+    returns = "function" in head
+    last = "" if not returns else "t = 4.0" if "result" in head else "add = 4.0"
+    source = FORTRAN.replace("END FUNCTION", f"end {'function' if returns else 'subroutine'} add").replace("FUNCTION", head)
+    source = source.replace("INTENT", by).replace("LAST", last)
+    if not inside:
+        body = source.split("contains\n")[1].split("end module")[0]
+        source = body.replace(head, head.split("\n  real")[0] + "\n  use iso_c_binding" + ("\n  real(c_float) :: t" if "result" in head else ""))
+        source = source.replace("real(c_float) function", "real(4) function")
+    call = ("add", source, 100, add_arguments())
+    out = kt.run_kernel(*call, {"offset": 2}, lang="Fortran")
+    np.testing.assert_array_equal(out[0], 2 * np.arange(100) + 2)
+    if inside:
+        results, _ = kt.tune_kernel(*call, {"offset": [2]}, lang="Fortran", quiet=True, iterations=2)
+        assert (results[0]["time"] == 4.0) == returns
 
 
 # -- geometry --------------------------------------------------------------------------------------------------------

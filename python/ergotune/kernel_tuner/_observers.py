@@ -1,5 +1,7 @@
 """Kernel Tuner's observers as ergotune's: single launches between the hooks, results of any kind."""
 
+import math
+
 from ._notsupported import NotSupported
 
 
@@ -99,7 +101,9 @@ class ReturnedTime:
         self.times.append(self.cell.value)
 
     def get_results(self):
-        return {"time": sum(self.times) / len(self.times), "times": list(self.times)} if self.times else {}
+        if not self.times or any(math.isnan(t) for t in self.times):
+            return {}  # it returned no real number: it is timed
+        return {"time": sum(self.times) / len(self.times), "times": list(self.times)}
 
 
 def _is(observer, name):

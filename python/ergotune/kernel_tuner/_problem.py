@@ -158,6 +158,9 @@ class Builder:
             self.returned = ctypes.c_double(float("nan"))
             text += _timed_call(self.kernel_name, arguments)
             function = "ergotune_timed_" + self.kernel_name
+        if self.language == "fortran":
+            function, is_function = fortran_procedure(text, self.kernel_name)
+            self.returned = ctypes.c_double(float("nan")) if is_function else None
         folders = sorted({str(Path(f).resolve().parent) for f in self.others} | ({"."} if not self.file else set()))
         self.problem.set_source(self.language, text, function, self.file, folders)
         if self.returned is not None:
@@ -237,6 +240,19 @@ def elements(array):
 def returns_time(text, name):
     """Whether a C function is declared to return a floating-point number: Kernel Tuner takes it for its time in ms."""
     return re.search(rf"\b(?:float|double)\s+{re.escape(name)}\s*\(", text) is not None
+
+
+def fortran_procedure(text, name):
+    """(name with its module, whether it is a function). Procedures with bind(c) have their name alone."""
+    module = ""
+    for line in text.splitlines():
+        words = re.match(r"\s*(end\s*)?module\s*(\w*)\s*$", line.split("!")[0], re.I)
+        if words and words.group(2).lower() != "procedure":
+            module = "" if words.group(1) else words.group(2)
+        head = re.search(rf"\b(subroutine|function)\s+{re.escape(name)}\b", line, re.I)
+        if head and not re.match(r"\s*end\b", line, re.I):
+            return (f"{module}::{name}" if module else name), head.group(1).lower() == "function"
+    return name, False
 
 
 def _timed_call(name, arguments):
