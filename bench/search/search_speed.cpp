@@ -4,8 +4,9 @@
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,b]
 //
 // The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The first form prints one line per strategy: microseconds of the strategy's own per evaluation on a large space with
-// synthetic values, then evaluations per second from a recording. Times are CPU time of the calling thread.
+// against random. The first form prints one line per strategy: microseconds of the strategy's own per
+// evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
+// CPU time of the calling thread.
 #include <fmt/format.h>
 #include <time.h>
 
