@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <sstream>
@@ -115,6 +116,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
   }
   if (cliffs.spaces > 0) {
+    cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
     if (!only.empty()) {
       cliffs.strategies.clear();
       std::istringstream names(only.substr(1));
