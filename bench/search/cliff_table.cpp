@@ -48,7 +48,8 @@ Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint
     if (outcome.ok) outcome.values = {value};
     best = std::min(best, value);
     strategy->tell(asked.front(), outcome);
-    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum() - 1);
+    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)])
+      run.loss.push_back(best / cliffs.optimum() - 1);
   }
   run.loss.resize(kLookCount, best / cliffs.optimum() - 1);
   run.thought = (cpu_seconds() - start) / static_cast<double>(std::max<std::size_t>(1, done));
@@ -76,13 +77,18 @@ void print_table(const TableOptions& options) {
   std::vector<double> middle[kLookCount];
   std::size_t behind[kLookCount] = {};
   std::map<std::string, std::vector<double>> means[kLookCount];
-  fmt::print("loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind random\n",
-             repeats);
+  fmt::print(
+      "loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind "
+      "random\n",
+      repeats);
   for (std::uint64_t seed = options.first; seed < options.first + options.spaces; ++seed) {
     const Space cliffs(draw_options(seed));
     const Options& o = cliffs.options();
-    fmt::print("space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, plateau {:.3f}\n",
-               seed, o.parameters, o.idle, cliffs.space().size(), 100 * cliffs.failing(), o.margin, o.basins, o.plateau);
+    fmt::print(
+        "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
+        "plateau {:.3f}\n",
+        seed, o.parameters, o.idle, cliffs.space().size(), 100 * cliffs.failing(), o.margin, o.basins,
+        o.plateau);
     std::map<std::string, std::vector<Run>> runs;
     for (const std::string& name : options.strategies) runs[name].resize(repeats);
     std::atomic<std::size_t> next{0};
@@ -118,11 +124,12 @@ void print_table(const TableOptions& options) {
   }
   for (const std::string& name : options.strategies) {
     std::string line = fmt::format("{:<10} median / mean", name);
-    for (auto& look : means) line += fmt::format(" {:>6.2f}/{:<6.2f}", 100 * median(look[name]), 100 * mean(look[name]));
+    for (auto& look : means)
+      line += fmt::format(" {:>6.2f}/{:<6.2f}", 100 * median(look[name]), 100 * mean(look[name]));
     fmt::print("{}\n", line);
   }
-  fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0], behind[1], behind[2],
-             behind[3], behind[4], options.spaces);
+  fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0],
+             behind[1], behind[2], behind[3], behind[4], options.spaces);
 }
 
 }  // namespace ergotune::cliffs

@@ -10,8 +10,9 @@ namespace ergotune::cliffs {
 struct TableOptions {
   std::uint64_t first = 1;  ///< seed of the first space
   std::size_t spaces = 10, repeats = 5;
-  std::vector<std::string> strategies = {"auto", "random", "genetic"};  ///< the first is judged against random
-  std::size_t evaluations = 400;  ///< at most 400
+  std::vector<std::string> strategies = {"auto", "random",
+                                         "genetic"};  ///< the first is judged against random
+  std::size_t evaluations = 400;                      ///< at most 400
   int threads = 1;
 };
 

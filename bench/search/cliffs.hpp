@@ -26,9 +26,9 @@ struct Options {
   double margin = 0.05;         ///< of the optimum to each limit, share of the resource's span
   std::size_t idle = 3;         ///< parameters without effect
   std::size_t basins = 2;
-  double plateau = 0;           ///< height of the steps of the value's logarithm; 0 for none
-  double roughness = 0.01;      ///< spread of what no model can know, of the value's logarithm
-  double largest = 6e5;         ///< configurations at most
+  double plateau = 0;       ///< height of the steps of the value's logarithm; 0 for none
+  double roughness = 0.01;  ///< spread of what no model can know, of the value's logarithm
+  double largest = 6e5;     ///< configurations at most
 };
 
 /// A draw over all that the options allow.
@@ -74,7 +74,9 @@ class Space {
   double worst() const { return worst_; }
   double failing() const { return static_cast<double>(failed_) / static_cast<double>(space_->size()); }
   /// Whether a parameter changes anything.
-  bool idle(std::size_t parameter) const { return std::find(active_.begin(), active_.end(), parameter) == active_.end(); }
+  bool idle(std::size_t parameter) const {
+    return std::find(active_.begin(), active_.end(), parameter) == active_.end();
+  }
 
  private:
   struct Resource {
@@ -89,7 +91,8 @@ class Space {
     std::vector<std::size_t> counts(options_.parameters);
     for (auto& count : counts) count = 2 + random_.below(options_.parameters > 9 ? 5 : 11);
     const auto size = [&] {
-      return std::accumulate(counts.begin(), counts.end(), 1.0, [](double a, std::size_t b) { return a * static_cast<double>(b); });
+      return std::accumulate(counts.begin(), counts.end(), 1.0,
+                             [](double a, std::size_t b) { return a * static_cast<double>(b); });
     };
     for (int attempt = 0; size() > options_.largest && attempt < 1000; ++attempt) {
       auto& count = counts[random_.below(counts.size())];
@@ -102,10 +105,14 @@ class Space {
       const std::uint64_t kind = random_.below(5);
       for (std::size_t v = 0; v < counts[p]; ++v) {
         const auto n = static_cast<std::int64_t>(v);
-        if (kind == 0 && counts[p] < 5) parameter.values.emplace_back("choice_" + std::to_string(v));
-        else if (kind <= 2) parameter.values.emplace_back(std::int64_t{8} << n);
-        else if (kind == 3) parameter.values.emplace_back(n);
-        else parameter.values.emplace_back(16 * (n + 1));
+        if (kind == 0 && counts[p] < 5)
+          parameter.values.emplace_back("choice_" + std::to_string(v));
+        else if (kind <= 2)
+          parameter.values.emplace_back(std::int64_t{8} << n);
+        else if (kind == 3)
+          parameter.values.emplace_back(n);
+        else
+          parameter.values.emplace_back(16 * (n + 1));
       }
       nominal_.push_back(kind == 0 && counts[p] < 5);
       parameters.push_back(std::move(parameter));
@@ -117,7 +124,8 @@ class Space {
     std::vector<std::size_t> order(options_.parameters);
     std::iota(order.begin(), order.end(), std::size_t{0});
     random_.shuffle(std::span<std::size_t>(order));
-    active_.assign(order.begin(), order.end() - static_cast<std::ptrdiff_t>(std::min(options_.idle, order.size() - 3)));
+    active_.assign(order.begin(),
+                   order.end() - static_cast<std::ptrdiff_t>(std::min(options_.idle, order.size() - 3)));
     std::sort(active_.begin(), active_.end());
     weight_.assign(options_.parameters, 0.0);
     double sum = 0;
@@ -206,7 +214,8 @@ class Space {
     if (options_.plateau > 0) logarithm = options_.plateau * std::ceil(logarithm / options_.plateau - 1e-9);
     std::uint64_t mixed = options_.seed;
     for (const std::size_t p : active_) mixed = (mixed ^ (at[p] + 1)) * 0x9E3779B97F4A7C15ull;
-    return std::exp(logarithm + options_.roughness * static_cast<double>(mixed >> 40) / static_cast<double>(1 << 24));
+    return std::exp(logarithm +
+                    options_.roughness * static_cast<double>(mixed >> 40) / static_cast<double>(1 << 24));
   }
 
   Options options_;

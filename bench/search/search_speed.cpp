@@ -4,11 +4,13 @@
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,b]
 //
 // The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The first form prints one line per strategy: microseconds of the strategy's own per evaluation on a large space with
-// synthetic values, then evaluations per second from a recording. Times are CPU time of the calling thread.
+// against random. The first form prints one line per strategy: microseconds of the strategy's own per
+// evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
+// CPU time of the calling thread.
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <sstream>
@@ -114,6 +116,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
   }
   if (cliffs.spaces > 0) {
+    cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
     if (!only.empty()) {
       cliffs.strategies.clear();
       std::istringstream names(only.substr(1));

@@ -17,6 +17,16 @@ double expected_improvement(double gain, double deviation) {
   return gain * normal_cdf(z) + deviation * density;
 }
 
+double log_expected_improvement(double gain, double deviation) {
+  constexpr double kNever = -1e300;
+  if (!(deviation > 0)) return gain > 0 ? std::log(gain) : kNever;
+  const double z = gain / deviation;
+  if (z > -5) return std::log(expected_improvement(gain, deviation));
+  // density(z) / z^2 (1 - 3 / z^2): the asymptotic series of Mills' ratio, less its first term
+  return std::log(deviation) - 0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi) - 2 * std::log(-z) +
+         std::log1p(-3 / (z * z));
+}
+
 PriorMean::PriorMean(const SearchSpace& space,
                      const std::vector<std::pair<ConfigurationIndex, Outcome>>& prior) {
   constexpr std::size_t kLearnFrom = 400, kPredictFor = 20000;

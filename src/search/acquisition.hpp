@@ -12,6 +12,9 @@ namespace ergotune::search {
 /// E[max(0, gain)] for a normal gain of this mean and standard deviation (Jones, Schonlau and Welch, 1998).
 double expected_improvement(double gain, double deviation);
 
+/// Its logarithm, which still tells candidates apart where the improvement itself is too small for a number.
+double log_expected_improvement(double gain, double deviation);
+
 /// What an earlier search (another device, clock or problem size) expects of a configuration: a smooth of its
 /// outcomes, centred and scaled to the logarithm of its values, as the mean that a model starts from.
 class PriorMean {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ergotune/base/statistics.hpp"
 #include "search/acquisition.hpp"
@@ -11,6 +12,7 @@
 #include "search/gaussian_process.hpp"
 #include "search/moves.hpp"
 #include "search/strategy_base.hpp"
+#include "search/twins.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -20,6 +22,7 @@ class Bayesian : public StrategyBase {
   explicit Bayesian(const StrategyContext& context)
       : StrategyBase("bayesian", context),
         model_(space()),
+        twins_(space()),
         candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
         prior_(space(), context.prior),
         moves_(space()) {}
@@ -29,9 +32,14 @@ class Bayesian : public StrategyBase {
 
   void learn(ConfigurationIndex index, double value, const Outcome&) override {
     if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
-    place_of(index).value = value;
-    place_of(index).pending = false;
-    if (value <= best_value()) improved_ = true;
+    Observation& place = place_of(index);
+    twins_.observe(index, std::isfinite(value), value);
+    place.value = value;
+    place.pending = false;
+    if (value <= best_value()) {
+      improved_ = true;
+      last_improvement_ = told();
+    }
   }
 
   void advance(std::size_t wanted) override {
@@ -49,7 +57,7 @@ class Bayesian : public StrategyBase {
     }
     update();
     for (std::size_t i = 0; i < wanted; ++i) {
-      if (!propose_best()) break;
+      if (!step()) break;
       if (i + 1 < wanted) update();
     }
   }
@@ -64,6 +72,10 @@ class Bayesian : public StrategyBase {
 
   /// Observations times candidates that take some milliseconds a step.
   static constexpr double kAffordable = 4e6;
+  /// Smallest improvement, of the logarithm, that is looked for where the candidates are a sample.
+  static constexpr double kWorthwhile = 0.0005;
+  /// Best candidates in which the first is looked for that is no twin of a measured one.
+  static constexpr std::size_t kLooked = 300;
 
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
@@ -83,7 +95,7 @@ class Bayesian : public StrategyBase {
   }
 
   /// The values as the model sees them: logarithms where all are positive, high ones held at a ceiling,
-  /// failures at the worst.
+  /// failures beyond it.
   std::vector<double> model_values() {
     std::vector<double> ok;
     for (const auto& o : observations_)
@@ -95,7 +107,7 @@ class Bayesian : public StrategyBase {
     const double best = *std::min_element(ok.begin(), ok.end());
     const double failed = ceiling + std::max(0.2, real("failure") * (ceiling - best));
     std::vector<double> values, at;
-    for (const auto& o : observations_) {
+    for (const Observation& o : observations_) {
       if (o.pending)
         values.push_back(o.believed);
       else
@@ -117,11 +129,13 @@ class Bayesian : public StrategyBase {
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
-    const std::size_t affordable = std::clamp<std::size_t>(
-        static_cast<std::size_t>(kAffordable / static_cast<double>(n)), 1000, candidates_.limit());
+    const double affordable_steps = candidates_.whole() ? kAffordable : kAffordable / 2;
+    const std::size_t affordable =
+        std::clamp<std::size_t>(static_cast<std::size_t>(affordable_steps / static_cast<double>(n)), 1000,
+                                candidates_.whole() ? candidates_.limit() : 8000);
     const bool stale = !candidates_.whole() && (fit_due || improved_);
     if (model_.pool().empty() || stale || model_.pool().size() > 2 * affordable) {
-      model_.set_pool(candidates_.draw(memory(), best_known(5), random(), affordable));
+      model_.set_pool(candidates_.draw(memory(), best_known(10), promising_, random(), affordable));
       improved_ = false;
     } else if (fit_due) {
       model_.refit_pool();
@@ -140,27 +154,84 @@ class Bayesian : public StrategyBase {
     return best;
   }
 
-  bool propose_best() {
-    const double target = transformed(best_value());
+  /// Evaluations without improvement after which the model is no longer asked alone: later where it sees
+  /// every configuration.
+  std::uint64_t patience() const { return candidates_.whole() ? 60 + told() / 2 : 20 + told() / 8; }
+
+  /// The model's choice; while it stands still, in turn with the neighbours of the best and with evolution.
+  bool step() {
+    const std::uint64_t still = told() + outstanding() - last_improvement_;
+    if (still >= patience() && still % 3 == 1 && polish()) return true;
+    if (still >= patience() && still % 3 == 2 && evolve()) return true;
+    return propose_best();
+  }
+
+  /// The likeliest improvement among `only`, or among all candidates.
+  bool propose_best(const std::unordered_set<ConfigurationIndex>* only = nullptr) {
+    const double target =
+        transformed(best_value()) - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
     const auto& pool = model_.pool();
-    double top = -1;
-    std::size_t pick = 0;
+    gains_.clear();
     for (std::size_t i = 0; i < pool.size(); ++i) {
-      if (!memory().fresh(pool[i])) continue;
+      if (!memory().fresh(pool[i]) || (only != nullptr && only->count(pool[i]) == 0)) continue;
       const double mean = mean_[i] + (prior_.empty() ? 0.0 : prior_weight_ * prior_.mean(pool[i]));
-      const double gain = expected_improvement(target - mean, deviation_[i]);
-      if (gain > top) {
-        top = gain;
-        pick = i;
-      }
+      double gain = log_expected_improvement(target - mean, deviation_[i]);
+      gains_.emplace_back(gain, i);
     }
-    if (top < 0) {
-      exploit(1);
+    if (gains_.empty()) {
+      if (only == nullptr) exploit(1);
       return queued() > 0;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kLooked, gains_.size()));
+    std::partial_sort(gains_.begin(), gains_.begin() + first, gains_.end(), [](auto& a, auto& b) {
+      return a.first > b.first || (a.first == b.first && a.second < b.second);
+    });
+    std::size_t pick = gains_.front().second;
+    bool found = false;
+    promising_.clear();
+    for (std::ptrdiff_t i = 0; i < first && promising_.size() < 6; ++i) {
+      const std::size_t candidate = gains_[static_cast<std::size_t>(i)].second;
+      if (only == nullptr && twins_.twin(pool[candidate])) continue;
+      if (!found) pick = candidate;
+      if (found) promising_.push_back(pool[candidate]);
+      found = true;
     }
     Observation& place = place_of(pool[pick]);
     place.believed = mean_[pick] + prior_weight_ * prior_.mean(pool[pick]);
     return propose(pool[pick]);
+  }
+
+  /// A neighbour of the best, or of the next best that has one left: whether the model errs there, and
+  /// whether a parameter that seems idle is.
+  bool polish() {
+    std::vector<ConfigurationIndex> near;
+    for (const ConfigurationIndex centre : best_known(3)) {
+      space().neighbours(centre, Neighbourhood::hamming, near);
+      const std::unordered_set<ConfigurationIndex> set(near.begin(), near.end());
+      if (propose_best(&set)) return true;
+    }
+    return false;
+  }
+
+  /// A child of two of the best, as a genetic algorithm has it.
+  bool evolve() {
+    const auto parents = best_known(20);
+    if (parents.size() < 2) return false;
+    std::vector<std::uint32_t> child(space().dimensions()), other(space().dimensions());
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      const auto pick = [&] {
+        return parents[std::min(random().below(parents.size()), random().below(parents.size()))];
+      };
+      const ConfigurationIndex from = pick();
+      space().values_at(from, child);
+      space().values_at(pick(), other);
+      for (std::size_t p = 0; p < child.size(); ++p)
+        if (random().chance(0.5)) child[p] = other[p];
+      ConfigurationIndex index = moves_.towards(from, std::span<const std::uint32_t>(child), random());
+      if (random().chance(0.7)) index = moves_.random_neighbour(index, random());
+      if (memory().fresh(index) && !twins_.twin(index)) return propose(index);
+    }
+    return false;
   }
 
   /// Without a model (nothing succeeded yet, or too much is known for one): around the best.
@@ -171,14 +242,18 @@ class Bayesian : public StrategyBase {
   }
 
   GaussianProcess model_;
+  Twins twins_;
   Candidates candidates_;
   PriorMean prior_;
   Moves moves_;
   std::vector<Observation> observations_;
   std::unordered_map<ConfigurationIndex, std::size_t> places_;
   std::vector<float> mean_, deviation_;
+  std::vector<std::pair<double, std::size_t>> gains_;
+  std::vector<ConfigurationIndex> promising_;
   std::size_t next_fit_ = 0;
   double prior_weight_ = 0;
+  std::uint64_t last_improvement_ = 0;
   bool started_ = false, logarithmic_ = true, improved_ = false;
 };
 

@@ -74,7 +74,7 @@ class BayesianForest : public StrategyBase {
     std::vector<float> row(forest_.features() + 1);
     ranked_.clear();
     for (const ConfigurationIndex index :
-         candidates_.draw(memory(), incumbents, random(), candidates_.limit())) {
+         candidates_.draw(memory(), incumbents, {}, random(), candidates_.limit())) {
       if (!memory().fresh(index)) continue;
       double mean = 0, deviation = 0;
       forest_.encode(index, row.data());

@@ -54,7 +54,7 @@ class BayesianPareto : public StrategyBase {
     if (models_.front().pool().empty() || (!candidates_.whole() && fit_due) ||
         models_.front().pool().size() > std::max(affordable * 2, candidates_.limit() / 8))
       pool =
-          candidates_.draw(memory(), front_places_, random(), std::min(candidates_.limit(), affordable * 2));
+          candidates_.draw(memory(), front_places_, {}, random(), std::min(candidates_.limit(), affordable * 2));
     for (std::size_t o = 0; o < models_.size(); ++o) {
       std::vector<double> y;
       for (const auto& v : transformed_) y.push_back(v[o]);

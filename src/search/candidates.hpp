@@ -14,9 +14,12 @@ class Candidates {
 
   /// True when every configuration is a candidate, so that drawing again brings nothing new.
   bool whole() const { return space_.size() <= limit_; }
-  /// At most about `limit` of them, known ones left out unless the whole space is a candidate.
+  /// At most about `limit` of them, known ones left out unless the whole space is a candidate: the neighbours
+  /// of the incumbents (best first) and of what else is promising, steps of several parameters from the
+  /// incumbents, their crossings, and a sample of everything.
   std::vector<ConfigurationIndex> draw(const Memory& memory,
-                                       const std::vector<ConfigurationIndex>& incumbents, Random& random,
+                                       const std::vector<ConfigurationIndex>& incumbents,
+                                       const std::vector<ConfigurationIndex>& promising, Random& random,
                                        std::size_t limit) const;
   std::size_t limit() const { return limit_; }
 

@@ -42,6 +42,7 @@ struct GaussianProcess::State {
   const SearchSpace* space = nullptr;
   std::vector<Feature> features;
   std::vector<Table> tables;
+  std::vector<std::vector<std::uint16_t>> level_at;  // per feature of one parameter: its level by position
   Hyperparameters hyper;
   std::vector<double> prior_log_length;
 
@@ -60,13 +61,15 @@ struct GaussianProcess::State {
     std::vector<std::uint32_t> positions(space->dimensions());
     space->values_at(index, positions);
     std::vector<std::uint16_t> result(features.size());
-    for (std::size_t f = 0; f < features.size(); ++f) {
-      const float x = features[f].at(positions.data());
-      const auto& known = tables[f].levels;
-      auto it = std::lower_bound(known.begin(), known.end(), x - 1e-5f);
-      result[f] = static_cast<std::uint16_t>(it - known.begin());
-    }
+    for (std::size_t f = 0; f < features.size(); ++f)
+      result[f] = level_at[f].empty() ? level_of(f, features[f].at(positions.data()))
+                                      : level_at[f][positions[features[f].parameters.front()]];
     return result;
+  }
+  std::uint16_t level_of(std::size_t feature, float x) const {
+    const auto& known = tables[feature].levels;
+    return static_cast<std::uint16_t>(std::lower_bound(known.begin(), known.end(), x - 1e-5f) -
+                                      known.begin());
   }
 
   double kernel(const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b) const {
@@ -205,6 +208,10 @@ GaussianProcess::GaussianProcess(const SearchSpace& space) : state_(std::make_un
     }
     table.levels = std::move(sums);
     s.tables.push_back(std::move(table));
+    std::vector<std::uint16_t>& level_at = s.level_at.emplace_back();
+    if (feature.parameters.size() == 1)
+      for (const float x : feature.coordinates.front())
+        level_at.push_back(s.level_of(s.tables.size() - 1, x));
     double length = 0;
     switch (feature.kind) {
       case Feature::Kind::ordinal:

@@ -9,6 +9,7 @@
 #include "search/gaussian_process.hpp"
 #include "search/interpolation.hpp"
 #include "search/moves.hpp"
+#include "search/twins.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -131,6 +132,42 @@ TEST(Acquisition, ExpectedImprovement) {
   EXPECT_NEAR(expected_improvement(3, 1e-9), 3, 1e-6);
   EXPECT_EQ(expected_improvement(-1, 0), 0);
   EXPECT_LT(expected_improvement(-2, 1), expected_improvement(-1, 1));
+}
+
+TEST(Acquisition, ItsLogarithmGoesOnWhereTheImprovementVanishes) {
+  for (const double gain : {1.0, 0.0, -1.0, -4.9})
+    EXPECT_NEAR(log_expected_improvement(gain, 1), std::log(expected_improvement(gain, 1)), 1e-9);
+  EXPECT_NEAR(log_expected_improvement(-5.001, 1), std::log(expected_improvement(-5.001, 1)), 0.05);
+  EXPECT_EQ(expected_improvement(-20, 1), 0);
+  EXPECT_LT(log_expected_improvement(-30, 1), log_expected_improvement(-20, 1));
+  EXPECT_TRUE(std::isfinite(log_expected_improvement(-30, 1)));
+}
+
+TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3}), parameter("b", {1, 2, 3})}, {});
+  const auto at = [&](int a, int b) { return space.index_of(Configuration{a, b}).value(); };
+  Twins twins(space);
+  twins.observe(at(1, 1), true, 2.0);
+  EXPECT_FALSE(twins.twin(at(1, 2)));
+  twins.observe(at(1, 2), true, 2.0);
+  EXPECT_TRUE(twins.idle(1));
+  EXPECT_FALSE(twins.idle(0));
+  EXPECT_TRUE(twins.twin(at(1, 3)));
+  EXPECT_FALSE(twins.twin(at(2, 3)));
+  twins.observe(at(1, 3), true, 2.1);
+  EXPECT_FALSE(twins.idle(1));
+  EXPECT_FALSE(twins.twin(at(2, 1)));
+}
+
+TEST(Twins, FailuresAreNoSignThatAParameterIsIdle) {
+  const SearchSpace space = line_space(4);
+  Twins twins(space);
+  twins.observe(0, false, 0);
+  twins.observe(1, false, 0);
+  EXPECT_FALSE(twins.idle(0));
+  twins.observe(2, true, 1);
+  twins.observe(3, true, 1);
+  EXPECT_FALSE(twins.idle(0)) << "it decides what fails";
 }
 
 TEST(Interpolation, PchipKeepsDataAndMonotonicity) {
