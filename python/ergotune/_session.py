@@ -83,11 +83,11 @@ def tune(
         raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
     problem = _loaded(problem)
     plain = _plain_settings(settings, tune.__kwdefaults__)
-    if verify in (True, False):
+    callback = None if isinstance(verify, bool) else verify
+    if isinstance(verify, bool):
         plain["verify"] = verify
-        verify = None
     plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
-    raw = run_problem(problem, plain, verify=verify, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
+    raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
                       metric_names=list(metrics or ()), progress=progress,
                       taken=_objective_check(settings.get("objective")))
     return Result(raw)
@@ -130,12 +130,12 @@ def _tell_settings() -> None:
     """tune()'s help lists the settings, and editors know their names."""
     lines = [f"        {name}: {row['help']}" + (f" ({row['default']})" if row["default"] else "") + "."
              for name, row in _SETTINGS.items() if name not in ("plan", "verify")]
-    tune.__doc__ = tune.__doc__.rstrip() + "\n" + "\n".join(lines) + "\n"
+    tune.__doc__ = (tune.__doc__ or "").rstrip() + "\n" + "\n".join(lines) + "\n"
     own = inspect.signature(tune)
     fixed = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
             for name in _SETTINGS if name not in own.parameters and name != "plan"]
-    tune.__signature__ = own.replace(parameters=fixed + more)
+    setattr(tune, "__signature__", own.replace(parameters=fixed + more))
 
 
 _tell_settings()
