@@ -292,6 +292,13 @@ bool Objective::needs(const std::string& quantity) const {
   return std::find(list.begin(), list.end(), quantity) != list.end();
 }
 
+void Objective::forget() {
+  state_->best.clear();
+  state_->history.clear();
+  state_->bands.clear();
+  state_->largest_told = -kInfinity;
+}
+
 Outcome Objective::outcome(const Measurement& measurement) {
   Outcome outcome;
   State& state = *state_;

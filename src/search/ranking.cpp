@@ -6,6 +6,9 @@ namespace ergotune {
 
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed) {
+  // What a search saw of a configuration before it was confirmed counts no more, in best(NAME) neither:
+  // whoever reads the same results from a store must find the same order.
+  objective.forget();
   for (const Measurement* measurement : measurements) objective.outcome(*measurement);
   std::vector<std::size_t> order = objective.order(measurements);
   if (confirmed && objective.kind() != Objective::Kind::pareto) {

@@ -101,6 +101,24 @@ TEST(Ranking, IsTheOrderOfBetter) {
   }
 }
 
+// A search sees values that a confirmation replaces. Whoever ranks what counts must not be led by them: tune
+// told another winner than show did.
+TEST(Ranking, FollowsFromTheListAloneWhateverTheObjectiveWasToldBefore) {
+  const std::vector<Measurement> list{measured(1.0, 9), measured(1.4, 2)};
+  std::vector<const Measurement*> pointers;
+  for (const Measurement& m : list) pointers.push_back(&m);
+  for (const char* text :
+       {"energy subject to time <= 1.5 * best(time)", "lexicographic(time within 50 %, energy)"}) {
+    Objective fresh = Objective::parse({.text = text}, {});
+    Objective led = Objective::parse({.text = text}, {});
+    led.outcome(measured(0.1, 5));  // a lucky time, since confirmed to be 1.0
+    const auto expected = rank(fresh, pointers), found = rank(led, pointers);
+    ASSERT_EQ(expected.front().position, 1u) << text;
+    EXPECT_EQ(found.front().position, 1u) << text;
+    EXPECT_EQ(found.front().outcome.values, expected.front().outcome.values) << text;
+  }
+}
+
 TEST(Ranking, BandsFollowEveryImprovementOfTheirLevel) {
   Objective objective = Objective::parse({.text = "lexicographic(time within 10 %, energy)"}, {});
   objective.outcome(measured(2.0, 5));

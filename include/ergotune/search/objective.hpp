@@ -62,6 +62,8 @@ class Objective {
   /// level of a lexicographic objective. Outcomes may then be asked for again, and told again
   /// (search/strategy.hpp).
   std::uint64_t revision() const;
+  /// Forgets every measurement it was told of, and with them best(NAME) and the bands of a lexicographic objective.
+  void forget();
   /// True when `a` is better than `b` under what is known now.
   bool better(const Measurement& a, const Measurement& b) const;
   /// Positions of the usable ones, best first (by better(), equals in their order); of a Pareto objective the

@@ -19,7 +19,8 @@ struct Ranked {
 };
 
 /// Usable results, best first; of a Pareto objective the front only, in the order of its first objective (of equal
-/// points the first). All of them are told to the objective before any two are compared: best(NAME) is known only then.
+/// points the first). The objective forgets what it was told before, and all of them are told to it before any two are
+/// compared: best(NAME) and a lexicographic objective's bands follow from this list alone.
 ///
 /// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. The best of
 /// those leads, whatever the others read: a value that won a search was picked for its luck as well. Behind it all stand
