@@ -30,7 +30,7 @@ void work(int n, float* b) {
 SCRIPT = """
 import ergotune
 result = ergotune.tune("p.toml", device="host", strategy="random", precision=10.0, store="p.db")
-print(result.evaluated, result.resumed, result.best_measurement["quantities"]["time"]["value"])
+print(result.evaluated, result.resumed)
 """
 
 
@@ -66,6 +66,6 @@ def test_a_killed_session_goes_on(tmp_path):
         known = now
     assert sum(status == "runtime_error" for status in known.values()) <= kills, "at most one culprit a kill"
     run = subprocess.run([sys.executable, "tune.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    evaluated, resumed, _ = run.stdout.split()
+    evaluated, resumed = run.stdout.split()
     assert int(evaluated) + int(resumed) == 40
     assert len(rows(store)) == 40
