@@ -151,8 +151,4 @@ RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const S
   return [rows](const Configuration& configuration) { return rows->measurement(configuration); };
 }
 
-std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space) {
-  return make_replay(std::make_shared<const Recording>(load_recording(file)), space);
-}
-
 }  // namespace ergotune

@@ -241,16 +241,16 @@ void Scheduler::hand_out() {
   for (const JobPointer& job : waiting_) farm_->fill(*job);
   // A CPU device shares its cores with the compilers: the two never overlap there.
   const bool alone = device_.is_cpu;
-  const bool measuring = std::any_of(slots_.begin(), slots_.end(), [this](const Slot& slot) {
-    return slot.running() || slot.next(waiting_) != nullptr;
-  });
-  if (!alone || !measuring) {
-    for (const Slot& slot : slots_) farm_->hand_out(slot.in_order(waiting_));
-  }
+  // The device first: it is what everything waits for.
   for (Slot& slot : slots_) {
     if (slot.seat().empty() && !waiting_.empty()) slot.seat().start();
     if (slot.seat().idle() && !(alone && farm_->busy())) start_next(slot);
   }
+  const bool measuring = std::any_of(slots_.begin(), slots_.end(), [this](const Slot& slot) {
+    return slot.running() || slot.next(waiting_) != nullptr;
+  });
+  if (alone && measuring) return;
+  for (const Slot& slot : slots_) farm_->hand_out(slot.in_order(waiting_));
 }
 
 void Scheduler::start_next(Slot& slot) {

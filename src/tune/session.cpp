@@ -185,11 +185,12 @@ void Search::confirm() {
 /// How sure it is that the first is the best of those that were confirmed with it.
 void Search::judge_confirmed(SessionResult& result) {
   if (objective_.kind() == Objective::Kind::pareto || result.best.empty()) return;
-  if (result.best.front().rounds == 0) return;
+  // What was confirmed for another objective had other rivals.
+  if (result.best.front().confirmed_for != objective_.spec()) return;
   result.confirmation_rounds = result.best.front().rounds;
   std::vector<double> values, errors;
   for (const Entry& entry : result.best) {
-    if (entry.rounds == 0 || entry.confirmed_for != result.best.front().confirmed_for) continue;
+    if (entry.confirmed_for != objective_.spec()) continue;
     const Outcome outcome = objective_.outcome(entry.measurement);
     if (!outcome.ok) continue;
     values.push_back(outcome.values.front());

@@ -348,6 +348,23 @@ TEST_F(SessionTest, WhatIsConfirmedIsNotMeasuredAgainByTheSameCommand) {
   EXPECT_EQ(again.confirmation_rounds, 3);
 }
 
+TEST_F(SessionTest, WhatWasConfirmedForAnotherObjectiveIsNotSaidToBeConfirmed) {
+  evaluator.measure = [](const Configuration& c, int time) {
+    Measurement m = bowl(c, time);
+    m.quantities["energy"] = {*m.value("time"), 1e-9, 7, "fake", "", Provenance::measured};
+    return m;
+  };
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  EXPECT_EQ(run(&store, id).confirmation_rounds, 3);
+  Objective energy = Objective::parse({.text = "energy"}, {});
+  options.confirm = false;
+  const SessionResult result = run_session(space, energy, evaluator, &store, id, options);
+  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
+  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_FALSE(result.probability_best);
+}
+
 // Defect: the metric was computed, then erased, because what was remembered had no configuration any more.
 TEST_F(SessionTest, AMetricThatNamesAParameterIsAnObjective) {
   Problem problem;

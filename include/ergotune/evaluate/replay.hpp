@@ -47,9 +47,6 @@ std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recordin
 using RecordedTruth = std::function<std::optional<Measurement>(const Configuration&)>;
 RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space);
 
-/// The same for a file ("replay:FILE" on the command line). `space` must outlive the evaluator.
-std::unique_ptr<Evaluator> open_replay(const std::filesystem::path& file, const SearchSpace& space);
-
 /// The problem a recording was made of, as far as it tells: parameters, restrictions, metrics, objective. Its space
 /// holds the recorded configurations where the restrictions are not known, or name what only the device knows.
 Problem problem_of(const Recording& recording);

@@ -65,14 +65,13 @@ struct SessionOptions {
 };
 
 struct SessionResult {
-  /// Best first, by the one order of results (search/ranking.hpp): what was confirmed stands before what was not; for
-  /// Pareto objectives the whole front. Indices are the ledger's.
+  /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto objectives
+  /// the whole front. Indices are the ledger's.
   std::vector<Entry> best;
   std::optional<Entry> default_result;
   /// The objective of the median usable configuration, as the user reads it.
   std::optional<double> median_value;
-  /// Rounds in which best[] and the default were measured again; their quantities are then those rounds'
-  /// means.
+  /// Rounds in which best[0] was measured again beside its rivals, for this objective; 0: it was not.
   int confirmation_rounds = 0;
   /// The commonest failure: its most telling line, all its words, and how many configurations it took.
   std::string commonest_failure, commonest_failure_words;
