@@ -109,6 +109,8 @@ struct Api : DriverTable {
       cuLaunchKernel{this, "cuLaunchKernel"};
   Entry<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
   Entry<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
+  Entry<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
+  Entry<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
   Entry<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,
                                                                                      "cuMemcpyHtoDAsync_v2"};
   Entry<CUresult(void*, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoHAsync{this, "cuMemcpyDtoHAsync_v2"};

@@ -83,6 +83,17 @@ class CudaQueue : public Queue {
   std::vector<CudaQueue*>& all_;
 };
 
+class CudaPinnedMemory : public PinnedMemory {
+ public:
+  explicit CudaPinnedMemory(void* memory) : memory_(memory) {}
+  CudaPinnedMemory(const CudaPinnedMemory&) = delete;
+  CudaPinnedMemory& operator=(const CudaPinnedMemory&) = delete;
+  ~CudaPinnedMemory() override { api().cuMemHostUnregister(memory_); }
+
+ private:
+  void* memory_;
+};
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(DeviceEntry entry)
@@ -111,6 +122,13 @@ class CudaDevice : public Device {
     check(api().cuMemcpyDtoHAsync(data.data(), address_of(buffer) + offset, data.size(), main_.get()),
           DeviceFault::runtime, "copy from the device");
     wait_for(main_);
+  }
+  std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory) override {
+    // There is a limit to locked memory, which is no fault: copies are slower then.
+    if (memory.empty() || !api().cuMemHostRegister || !api().cuMemHostUnregister ||
+        api().cuMemHostRegister(memory.data(), memory.size(), 0) != CUDA_SUCCESS)
+      return nullptr;
+    return std::make_unique<CudaPinnedMemory>(memory.data());
   }
   void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());

@@ -1,4 +1,4 @@
-// What a device need not have: parts of buffers, further queues, things of somebody else's.
+// What a device need not have: parts of buffers, pinned memory, further queues, things of somebody else's.
 #include "ergotune/device/device.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@ std::unique_ptr<Buffer> Device::view(Buffer&, std::size_t, std::size_t) {
   unsupported(*this, "parts of buffers");
 }
 std::unique_ptr<Buffer> Device::wrap_buffer(void*, std::size_t) { unsupported(*this, "buffers of others"); }
+std::unique_ptr<PinnedMemory> Device::pin(std::span<std::byte>) { return nullptr; }
 Queue& Device::main_queue() { unsupported(*this, "queues"); }
 std::unique_ptr<Queue> Device::make_queue(const QueueOptions&) { unsupported(*this, "further queues"); }
 std::unique_ptr<Queue> Device::wrap_queue(void*) { unsupported(*this, "queues of others"); }

@@ -135,6 +135,7 @@ void Scheduler::cancel() {
   call([this] {
     drop_work();
     const std::lock_guard lock(mutex_);
+    ended_.clear();
     results_.clear();
     pending_ = 0;
   });
@@ -208,6 +209,7 @@ void Scheduler::loop() {
   while (do_tasks()) {
     try {
       hand_out();
+      publish();
       wait_for_workers();
       read_workers();
     } catch (const std::exception&) {
@@ -255,6 +257,7 @@ void Scheduler::hand_out() {
 
 void Scheduler::start_next(Slot& slot) {
   while (JobPointer job = slot.next(waiting_)) {
+    if (slot.controls()) publish();  // a change of clocks takes its time
     if (const auto refusal = slot.apply_setting(*job)) {
       refuse(job->setting, *refusal, slot.board());
       continue;
@@ -350,14 +353,20 @@ bool Scheduler::remove(const JobPointer& job) { return std::erase(waiting_, job)
 void Scheduler::deliver(const Job& job, Measurement measurement, const std::string& board) {
   measurement.compile_seconds = job.compile_seconds;
   measurement.tuner_seconds = job.ours;
-  {
-    const std::lock_guard lock(mutex_);
-    if (job.reference_only) {
-      --references_pending_;
-    } else {
-      results_.push_back({job.request.id, job.request.index, std::move(measurement), board});
-    }
+  if (!job.reference_only) {
+    ended_.push_back({job.request.id, job.request.index, std::move(measurement), board});
+    return;
   }
+  const std::lock_guard lock(mutex_);
+  --references_pending_;
+  changed_.notify_all();
+}
+
+void Scheduler::publish() {
+  if (ended_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  std::move(ended_.begin(), ended_.end(), std::back_inserter(results_));
+  ended_.clear();
   changed_.notify_all();
 }
 
@@ -373,6 +382,7 @@ void Scheduler::drop_work() {
 /// Nothing can be measured any more, for the reason that is being handled.
 void Scheduler::break_down() {
   over_ = true;
+  publish();
   drop_work();
   const std::lock_guard lock(mutex_);
   if (!broken_) broken_ = std::current_exception();

@@ -80,6 +80,8 @@ class Scheduler {
   bool remove(const JobPointer& job);
   void refuse(const ControlSetting& setting, const Measurement& refusal, const std::string& board);
   void deliver(const Job& job, Measurement measurement, const std::string& board);
+  /// Gives wait() what has ended: after the next run was begun, since the device is what everything waits for.
+  void publish();
   void drop_work();
   void break_down();
 
@@ -93,6 +95,7 @@ class Scheduler {
   std::vector<Slot> slots_;
   std::optional<CompileFarm> farm_;
   std::vector<JobPointer> waiting_;  ///< in the order in which they came; compiled or not
+  std::vector<EvaluationResult> ended_;  ///< not yet published
   RunJournal* journal_ = nullptr;
   int failures_in_a_row_ = 0;  ///< workers that ended before they could serve
   bool over_ = false, stop_ = false;

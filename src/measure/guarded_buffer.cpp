@@ -38,16 +38,16 @@ void GuardedBuffer::write(std::span<const std::byte> contents) {
 }
 
 std::optional<std::int64_t> GuardedBuffer::written_outside() const {
-  std::vector<std::byte> found(kBehind);
-  const auto behind = pattern_.begin() + kBefore;
-  device_.read(*whole_, found, kBefore + inside_->bytes());
-  if (const auto at = std::mismatch(found.begin(), found.end(), behind).first; at != found.end())
-    return static_cast<std::int64_t>(inside_->bytes()) + (at - found.begin());
-  found.resize(kBefore);
-  device_.read(*whole_, found);
-  const auto at = std::mismatch(found.rbegin(), found.rend(), std::make_reverse_iterator(behind)).first;
-  if (at != found.rend()) return -1 - (at - found.rbegin());
-  return std::nullopt;
+  found_.resize(pattern_.size());
+  const std::span before = std::span(found_).first(kBefore), behind = std::span(found_).last(kBehind);
+  device_.read(*whole_, before);
+  device_.read(*whole_, behind, kBefore + inside_->bytes());
+  if (std::memcmp(found_.data(), pattern_.data(), found_.size()) == 0) return std::nullopt;
+  const auto pattern_behind = pattern_.begin() + kBefore;
+  if (const auto at = std::mismatch(behind.begin(), behind.end(), pattern_behind).first; at != behind.end())
+    return static_cast<std::int64_t>(inside_->bytes()) + (at - behind.begin());
+  const auto at = std::mismatch(before.rbegin(), before.rend(), std::make_reverse_iterator(pattern_behind)).first;
+  return -1 - (at - before.rbegin());
 }
 
 }  // namespace ergotune

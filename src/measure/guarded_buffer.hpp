@@ -36,6 +36,7 @@ class GuardedBuffer {
  private:
   Device& device_;
   std::vector<std::byte> pattern_;  ///< of both zones
+  mutable std::vector<std::byte> found_;
   std::unique_ptr<Buffer> whole_, inside_;
 };
 

@@ -11,7 +11,7 @@ namespace ergotune {
 
 OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers,
                          const MeasureOptions& options)
-    : problem_(problem), buffers_(buffers), options_(options) {
+    : problem_(problem), device_(device), buffers_(buffers), options_(options) {
   if (!compares()) return;
   expected_ = expected_outputs(problem, device, buffers);
   if (!expected_ && !options.reference_file.empty()) expected_ = load_outputs(options.reference_file);
@@ -26,8 +26,15 @@ bool OutputCheck::compares() const {
          !buffers_.outputs().empty();
 }
 
+void OutputCheck::read(const std::string& name) {
+  std::vector<std::byte>& contents = actual_[name];
+  contents.resize(buffers_.bytes(name));
+  if (!pinned_.contains(name)) pinned_[name] = device_.pin(contents);
+  buffers_.read(name, contents);
+}
+
 bool OutputCheck::verify(Measurement& result, bool reference_only) {
-  for (const std::string& name : buffers_.outputs()) buffers_.read(name, actual_[name]);
+  for (const std::string& name : buffers_.outputs()) read(name);
   // Before they may become the reference.
   if (const std::string outside = buffers_.written_outside(); !outside.empty()) {
     result.status = Status::wrong_result;

@@ -30,15 +30,18 @@ class OutputCheck {
 
  private:
   bool compares() const;
+  void read(const std::string& name);
   bool right(Measurement& result);
   bool right_for_user(Measurement& result);
 
   const Problem& problem_;
+  Device& device_;
   ProblemBuffers& buffers_;
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
   ExpectedOutputs actual_;  ///< kept between configurations: no allocation per run
+  std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< of actual_
 };
 
 }  // namespace ergotune

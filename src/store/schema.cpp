@@ -10,7 +10,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4552474f;  // "ERGO"
-constexpr std::int64_t kSchemaVersion = 2;
+constexpr std::int64_t kSchemaVersion = 3;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE sessions (
@@ -52,6 +52,8 @@ CREATE TABLE running (
   session INTEGER NOT NULL REFERENCES sessions(id),
   configuration TEXT NOT NULL,
   since REAL NOT NULL,
+  under_way INTEGER NOT NULL DEFAULT 1, -- 0: the session died while it ran, and it has not begun again
+  deaths INTEGER NOT NULL DEFAULT 0,    -- how many times a session died while it ran
   PRIMARY KEY (session, configuration)
 ) WITHOUT ROWID;
 )sql";
@@ -81,6 +83,12 @@ ALTER TABLE measurements ADD COLUMN kind TEXT NOT NULL DEFAULT 'search';
 ALTER TABLE measurements ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE measurements ADD COLUMN stage TEXT NOT NULL DEFAULT '';
 ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT '';
+)sql";
+
+// From version 2: one death of the session is no proof of a culprit, two are.
+constexpr const char* kFromVersion2 = R"sql(
+ALTER TABLE running ADD COLUMN under_way INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE running ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
 )sql";
 
 std::int64_t pragma(const Database& database, const std::string& name) {
@@ -120,9 +128,12 @@ void prepare_schema(const Database& database) {
     database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   } else if (application != kApplicationId) {
     throw UserError("this is an SQLite database of another program; name another file with --store", place);
-  } else if (version == 1) {
-    database.execute(kFromVersion1);
-    database.execute(kRuns);
+  } else if (version < kSchemaVersion) {
+    if (version == 1) {
+      database.execute(kFromVersion1);
+      database.execute(kRuns);
+    }
+    database.execute(kFromVersion2);
     database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   }
   transaction.commit();

@@ -118,7 +118,9 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
   state->version = schema_version(state->database);
   if (!read_only) {
     state->insert_running.emplace(
-        state->database, "INSERT OR REPLACE INTO running (session, configuration, since) VALUES (?, ?, ?)");
+        state->database,
+        "INSERT INTO running (session, configuration, since) VALUES (?, ?, ?) ON CONFLICT (session, configuration) "
+        "DO UPDATE SET since = excluded.since, under_way = 1");
     state->delete_running.emplace(state->database,
                                   "DELETE FROM running WHERE session = ? AND configuration = ?");
     state->insert_measurement.emplace(
@@ -213,10 +215,28 @@ void Store::begin(std::int64_t session, const Configuration& configuration, cons
 
 std::vector<Configuration> Store::unfinished(std::int64_t session) const {
   std::vector<Configuration> result;
-  Statement rows(state_->database, "SELECT configuration FROM running WHERE session = ? ORDER BY since");
+  Statement rows(state_->database,
+                 "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since");
   rows.bind(1, session);
   while (rows.step()) result.push_back(configuration_from(rows.text(0)));
   return result;
+}
+
+std::vector<Configuration> Store::note_deaths(std::int64_t session) {
+  Transaction transaction(state_->database);
+  Statement died(state_->database,
+                 "UPDATE running SET under_way = 0, deaths = deaths + 1 WHERE session = ? AND under_way = 1");
+  died.bind(1, session).run();
+  std::vector<Configuration> culprits;
+  {
+    Statement rows(state_->database,
+                   "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since");
+    rows.bind(1, session);
+    while (rows.step()) culprits.push_back(configuration_from(rows.text(0)));
+  }
+  transaction.commit();
+  state_->flusher->wrote();
+  return culprits;
 }
 
 void Store::withdraw(std::int64_t session, const Configuration& configuration) {

@@ -38,10 +38,10 @@ Ledger::~Ledger() {
 }
 
 void Ledger::note_dead() {
-  for (const Configuration& configuration : options_.store->unfinished(options_.session)) {
+  for (const Configuration& configuration : options_.store->note_deaths(options_.session)) {
     Measurement measurement;
     measurement.status = Status::runtime_error;
-    measurement.message = "the session died while this configuration ran";
+    measurement.message = "the session died twice while this configuration ran";
     measurement.finished_at = wall_seconds();
     options_.store->add(options_.session, configuration, measurement);
   }

@@ -164,6 +164,24 @@ TEST(Store, NamesWhoWasRunning) {
   EXPECT_EQ(store.unfinished(session)[0], (Configuration{3, 4}));
 }
 
+TEST(Store, WhoDiedTwiceIsACulprit) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.ergotune");
+  const std::int64_t session = begin_session(store);
+  store.begin(session, {1, 2});
+  store.begin(session, {3, 4});
+  EXPECT_TRUE(store.note_deaths(session).empty());
+  EXPECT_TRUE(store.unfinished(session).empty());
+  EXPECT_TRUE(store.note_deaths(session).empty()) << "neither ran this time";
+  store.begin(session, {3, 4});
+  EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}}));
+  EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}})) << "until its row is there";
+  store.add(session, {3, 4}, {});
+  store.begin(session, {1, 2});
+  store.add(session, {1, 2}, {});
+  EXPECT_TRUE(store.note_deaths(session).empty());
+}
+
 TEST(Store, OfSeveralRowsOneCounts) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.db");

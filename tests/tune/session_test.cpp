@@ -213,9 +213,11 @@ TEST_F(SessionTest, FailuresAreTriedAgainFirstAndWithinTheBudget) {
 
 TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
   const Configuration culprit = at(4, 4);
-  {
+  for (int death = 0; death < 2; ++death) {
     Store store = open_store();
-    store.begin(session_of(store), culprit);
+    const std::int64_t id = session_of(store);
+    EXPECT_TRUE(store.note_deaths(id).empty());
+    store.begin(id, culprit);
   }
   Store store = open_store();
   const std::int64_t id = session_of(store);
@@ -223,8 +225,24 @@ TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
   const SessionResult result = run(&store, id);
   EXPECT_EQ(evaluator.measured.count(*space.index_of(culprit)), 0u);
   EXPECT_EQ(result.statuses.at("runtime_error"), 1u);
-  EXPECT_EQ(result.commonest_failure, "runtime_error: the session died while this configuration ran");
+  EXPECT_EQ(result.commonest_failure, "runtime_error: the session died twice while this configuration ran");
   EXPECT_TRUE(store.unfinished(id).empty());
+}
+
+TEST_F(SessionTest, WhatRanWhenTheSessionWasKilledOnceHasASecondChance) {
+  const Configuration unlucky = at(3, 1);
+  {
+    Store store = open_store();
+    store.begin(session_of(store), unlucky);
+  }
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  options.confirm = false;
+  const SessionResult result = run(&store, id);
+  EXPECT_EQ(evaluator.measured.count(*space.index_of(unlucky)), 1u);
+  EXPECT_EQ(space.configuration(result.best.front().index), unlucky);
+  EXPECT_FALSE(result.statuses.contains("runtime_error"));
+  EXPECT_TRUE(store.note_deaths(id).empty()) << "it has ended well";
 }
 
 TEST_F(SessionTest, EveryConfigurationIsWrittenDownBeforeItRuns) {

@@ -101,6 +101,12 @@ class Buffer {
   virtual void* native_handle() const { return nullptr; }
 };
 
+/// Host memory that a device's copies go to directly (Device::pin).
+class PinnedMemory {
+ public:
+  virtual ~PinnedMemory() = default;
+};
+
 struct QueueOptions {
   /// A hint: devices without priorities take no notice.
   enum class Priority { low, normal, high } priority = Priority::normal;
@@ -165,6 +171,9 @@ class Device {
   /// Both use the main queue and wait for it, but for no other.
   virtual void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) = 0;
   virtual void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset = 0) = 0;
+  /// While what it returns lives, copies to and from `memory` may be faster (page-locked, for CUDA); nullptr where
+  /// that makes no difference or is not to be had. The memory must live longer.
+  virtual std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory);
   /// Copies on the device, queued with the launches: restores inputs without touching the bus.
   virtual void copy(Buffer& to, const Buffer& from, Queue* queue = nullptr) = 0;
   /// Fills with a byte, queued with the launches: also how L2 is flushed.

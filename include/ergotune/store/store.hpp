@@ -119,6 +119,9 @@ class Store {
   /// `ended`, when given: what was begun before on the same slot has ended, though its row is not here yet; in one go.
   void begin(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
   std::vector<Configuration> unfinished(std::int64_t session) const;
+  /// The session was found dead: what is unfinished has died once more, and is not unfinished until it begins again.
+  /// Returns what has died twice or more: once may be anybody's fault (a kill, a power cut), twice is its own.
+  std::vector<Configuration> note_deaths(std::int64_t session);
   /// Takes begin() back: the configuration did not run to its end because the session was ended cleanly (Ctrl-C, a
   /// spent budget), which is no fault of its own. Nothing happens when it was not begun.
   void withdraw(std::int64_t session, const Configuration& configuration);
