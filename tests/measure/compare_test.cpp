@@ -1,9 +1,11 @@
 #include "measure/compare.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace ergotune {
@@ -32,6 +34,36 @@ TEST(Compare, NamesHowManyDifferAndTheFirst) {
   EXPECT_EQ(found.first_different, 4321u);
   EXPECT_EQ(found.message, "2 of 10000 elements differ, the first at 4321: 2.5 instead of 2");
   EXPECT_NEAR(found.error, 2.5, 1e-6);
+}
+
+// What is said fast, block by block in single precision, is what element by element gives in double precision.
+TEST(Compare, IsTheSameAsOneElementAfterTheOther) {
+  EXPECT_TRUE(rc::check([] {
+    constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+    const auto seed = *rc::gen::inRange(1, 1 << 30);
+    const double absolute = *rc::gen::element(0.0, 1e-30, 1e-6, 1.0), relative = *rc::gen::element(0.0, 1e-7, 1e-3);
+    const int specials = *rc::gen::inRange(0, 3);
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<float> actual, expected;
+    for (int i = 0; i < 9000; ++i) {
+      expected.push_back(static_cast<float>(uniform(random) * std::pow(10, 20 * uniform(random))));
+      actual.push_back(static_cast<float>(expected.back() * (1 + 1.001 * relative * uniform(random) * (i % 7 == 0))));
+    }
+    for (int i = 0; i < specials; ++i)
+      (i % 2 == 0 ? actual : expected)[random() % 9000] = std::vector<float>{kInf, -kInf, kNan, 0.0f}[random() % 4];
+    std::size_t different = 0;
+    double error = 0;
+    for (std::size_t i = 0; i < 9000; ++i) {
+      const std::vector<float> a{actual[i]}, e{expected[i]};
+      const Comparison one = compare_values(ElementType::float32, a, e, absolute, relative);
+      different += one.equal ? 0 : 1;
+      error = std::max(error, one.error);
+    }
+    const Comparison all = compare_values(ElementType::float32, actual, expected, absolute, relative);
+    RC_ASSERT(all.different == different);
+    if (different == 0) RC_ASSERT(all.error == error);
+  }));
 }
 
 TEST(Compare, NanAgreesWithNanOnly) {
