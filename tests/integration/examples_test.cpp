@@ -2,7 +2,9 @@
 // compile.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "device/fortran.hpp"
 #include "device/nvrtc_api.hpp"
@@ -37,10 +39,46 @@ std::string words(const Problem& problem, const Configuration& configuration) {
 /// "gemm/gemm.toml" -> "gemm": the test's name.
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
-class RunningExample : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+/// A problem file, where it runs, and how many of its configurations do here (0: it only compiles).
+struct Example {
+  const char* file;
+  const char* backend;
+  std::size_t runs;
+  std::size_t compiles = 0;  ///< with NVRTC
+};
+
+constexpr Example kAll[] = {
+    {"gemm/gemm.toml", "opencl", 6, 12},
+    {"rgb2gray/rgb2gray.toml", "opencl", 6, 12},
+    {"raycasting/raycasting.toml", "opencl", 6, 12},
+    {"vector_add/vector_add.toml", "opencl", 6, 12},
+    {"vector_add/vector_add_c.toml", "host", 6},
+    {"vector_add/vector_add_fortran.toml", "host", 6},
+    // the gallery: few configurations of many kernels
+    {"convolution/convolution.toml", "opencl", 2, 2},
+    {"correlator/correlator.toml", "opencl", 2, 2},
+    {"dedispersion/dedispersion.toml", "opencl", 2, 2},
+    {"fourier_dedispersion/fourier_dedispersion.toml", "opencl", 2, 2},
+    {"hotspot/hotspot.toml", "opencl", 0, 1},
+    {"hotspot/hotspot_steps.toml", "opencl", 2, 1},
+    {"reduction/reduction.toml", "opencl", 3, 3},
+    {"sgemm/sgemm.toml", "opencl", 2, 2},
+    {"softmax/softmax.toml", "opencl", 3, 3},
+    {"spmv/spmv.toml", "opencl", 2, 2},
+    {"tensor_gemm/hopper_gemm.toml", "cuda", 0, 2},
+    {"tensor_gemm/tensor_gemm.toml", "cuda", 0, 2},
+};
+
+std::vector<Example> examples_that(bool (*wanted)(const Example&)) {
+  std::vector<Example> chosen;
+  std::copy_if(std::begin(kAll), std::end(kAll), std::back_inserter(chosen), wanted);
+  return chosen;
+}
+
+class RunningExample : public testing::TestWithParam<Example> {};
 
 TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
-  const auto [file, backend] = GetParam();
+  const auto [file, backend, runs, compiles] = GetParam();
   const Problem problem = load(file);
   if (problem.kernel().source_for(Language::fortran)) SKIP_WITHOUT_FORTRAN();
   std::unique_ptr<Device> device;
@@ -54,7 +92,7 @@ TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   options.warm_up = 0;
   Runner runner(*device, problem, options);
   const auto compiler = device->make_compiler();
-  for (const auto& configuration : some_configurations(problem, constants, 6)) {
+  for (const auto& configuration : some_configurations(problem, constants, runs)) {
     const auto binary = compiler->compile(runner.compile_job(configuration));
     const Measurement measurement = runner.run(configuration, binary);
     EXPECT_TRUE(usable(measurement.status)) << words(problem, configuration) << ": "
@@ -62,20 +100,17 @@ TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, RunningExample,
-                         testing::Values(std::pair{"gemm/gemm.toml", "opencl"},
-                                         std::pair{"rgb2gray/rgb2gray.toml", "opencl"},
-                                         std::pair{"raycasting/raycasting.toml", "opencl"},
-                                         std::pair{"vector_add/vector_add.toml", "opencl"},
-                                         std::pair{"vector_add/vector_add_c.toml", "host"},
-                                         std::pair{"vector_add/vector_add_fortran.toml", "host"}),
-                         [](const auto& example) { return name_of(example.param.first); });
+std::string test_name(const testing::TestParamInfo<Example>& example) { return name_of(example.param.file); }
 
-class CudaExample : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Examples, RunningExample,
+                         testing::ValuesIn(examples_that([](const Example& e) { return e.runs > 0; })),
+                         test_name);
+
+class CudaExample : public testing::TestWithParam<Example> {};
 
 TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
   if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
-  const Problem problem = load(GetParam());
+  const Problem problem = load(GetParam().file);
   DeviceInfo h100;
   h100.backend = "cuda";
   h100.name = "NVIDIA H100 80GB HBM3";
@@ -92,15 +127,14 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
       EXPECT_FALSE(binary.bytes.empty());
     }) << words(problem, configuration);
   };
-  const auto configurations = some_configurations(problem, constants, 12);
+  const auto configurations = some_configurations(problem, constants, GetParam().compiles);
   for (const auto& configuration : configurations) compile(problem.kernel(), configuration);
   if (problem.verification.kind == Verification::Kind::kernel)
     compile(*problem.verification.reference, configurations[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
-                         testing::Values("gemm/gemm.toml", "rgb2gray/rgb2gray.toml",
-                                         "raycasting/raycasting.toml", "vector_add/vector_add.toml"),
-                         [](const auto& example) { return name_of(example.param); });
+                         testing::ValuesIn(examples_that([](const Example& e) { return e.compiles > 0; })),
+                         test_name);
 
 }  // namespace
