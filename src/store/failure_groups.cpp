@@ -12,7 +12,8 @@ bool is_digit(const std::string& text, std::size_t at) {
 
 /// The words without what differs between configurations.
 std::string kind_of(const std::string& message) {
-  constexpr std::string_view kScratch = "ergotune-";
+  // Names of scratch files end in letters of chance: ergotune-host-Xa81kP, and PoCL's tempfile_Xa81kP.cl.
+  constexpr std::string_view kScratch[] = {"ergotune-", "tempfile_"};
   std::string kind;
   for (std::size_t i = 0; i < message.size(); ++i) {
     if (is_digit(message, i)) {  // 3, 3.25, 1e-05: one number
@@ -21,10 +22,15 @@ std::string kind_of(const std::string& message) {
              (message.compare(i + 1, 2, "e+") == 0 && is_digit(message, i + 3)))
         i += message[i + 1] == 'e' ? 2 : 1;
       kind += '#';
-    } else if (message.compare(i, kScratch.size(), kScratch) == 0) {  // ergotune-host-Xa81kP
+    } else if (const auto scratch = std::find_if(std::begin(kScratch), std::end(kScratch),
+                                                 [&](std::string_view name) {
+                                                   return message.compare(i, name.size(), name) == 0;
+                                                 });
+               scratch != std::end(kScratch)) {
+      i += scratch->size();
       while (i < message.size() && (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-')) ++i;
       --i;
-      kind += kScratch;
+      kind += *scratch;
     } else {
       kind += message[i];
     }

@@ -22,6 +22,15 @@ TEST(FailureGroups, NumbersAndScratchFoldersMakeNoKindOfTheirOwn) {
   EXPECT_EQ(list[2].status, Status::runtime_error) << "the same words of another status";
 }
 
+TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {
+  FailureGroups groups;
+  groups.add(0, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_vkHAHJ.cl:2:11>: expected ')'");
+  groups.add(1, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_NQ2byS.cl:2:11>: expected ')'");
+  groups.add(2, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_4f1q7h.cl:2:11>: expected ';'");
+  ASSERT_EQ(groups.list().size(), 2u);
+  EXPECT_EQ(groups.list()[0].count, 2u);
+}
+
 TEST(TellingLine, IsTheFirstThatSaysError) {
   EXPECT_EQ(telling_line("kernel.c: In function 'f':\nkernel.c:3:9: error: 'n' undeclared\n   3 | n\nkernel.c:4: error: b"),
             "kernel.c:3:9: error: 'n' undeclared");
