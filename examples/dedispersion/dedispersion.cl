@@ -22,7 +22,9 @@
 // run at a quarter of the speed of additions.
 #ifdef __OPENCL_VERSION__
 #define FLOOR(x) ((int)(x))
+#define UNROLLED 2
 #else
+#define UNROLLED 8
 #define FLOOR(x) (__float_as_int(__fadd_rd((x), 8388608.0f)) - 0x4B000000)
 #endif
 
@@ -36,7 +38,7 @@ dedispersion(GLOBAL const unsigned char* RESTRICT in, GLOBAL float* RESTRICT out
   UNROLL for (int j = 0; j < tile_size_y; ++j) dm[j] = (float)min(DM(j), DMS - 1) * (float)DM_STEP;
   UNROLL for (int j = 0; j < tile_size_y; ++j) UNROLL for (int i = 0; i < tile_size_x; ++i) sum[j][i] = 0;
 
-  UNROLL_BY(8) for (int c = 0; c < CHANNELS; ++c) {
+  UNROLL_BY(UNROLLED) for (int c = 0; c < CHANNELS; ++c) {
     GLOBAL const unsigned char* row = in + c * (SAMPLES + MAX_SHIFT);
     const float delay = delays[c];
     UNROLL for (int j = 0; j < tile_size_y; ++j) {

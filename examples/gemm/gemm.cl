@@ -11,7 +11,15 @@
 //   STRM, STRN       1: a thread's vectors lie MDIMC (NDIMC) vectors apart, 0: side by side
 //   SA, SB           1: tiles of A (B) go through local memory, 0: read from global memory where they are needed
 // The tiles in local memory are doubled: while one is used, the next is on its way through registers, so that one
-// barrier per step is enough and the latency of global memory hides behind the arithmetic.
+// barrier per step is enough and the latency of global memory hides behind the arithmetic. With the constant BUFFERS = 1 there
+// is one of each (half the local memory, two barriers), and with ALPHA_BETA = 1 it is C = alpha A^T B + beta C.
+
+#ifndef BUFFERS
+#define BUFFERS 2
+#endif
+#ifndef ALPHA_BETA
+#define ALPHA_BETA 0
+#endif
 
 #define MWI (MWG / MDIMC)
 #define NWI (NWG / NDIMC)
@@ -41,6 +49,7 @@
 #define SYNCHRONISE() barrier(CLK_LOCAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
 #define MULTIPLY_ADD(sum, x, y) (sum) += (x) * (y)
+#define ZERO_VECTOR (VectorM)(0.0f)
 typedef float float1;
 #else
 #define KERNEL extern "C" __global__ void __launch_bounds__(MDIMC* NDIMC)
@@ -68,6 +77,7 @@ FUNCTION void multiply_add(float8& sum, float8 x, float y) {
   multiply_add(sum.low, x.low, y), multiply_add(sum.high, x.high, y);
 }
 #define MULTIPLY_ADD(sum, x, y) multiply_add(sum, x, y)
+#define ZERO_VECTOR VectorM()
 #endif
 
 typedef JOIN(float, VWM) VectorM;
@@ -93,7 +103,11 @@ typedef union {
 #define COLUMN_N(i) (thread_n * NVI + (i))
 #endif
 
-KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, GLOBAL VectorM* RESTRICT c) {
+KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, GLOBAL VectorM* RESTRICT c
+#if ALPHA_BETA == 1
+            , const float alpha, const float beta
+#endif
+) {
   const int row_a = SIZE_M / VWM, row_b = SIZE_N / VWN;  // in vectors
   const int thread_m = THREAD_M, thread_n = THREAD_N;
   const int tile_m = GROUP_M * (MWG / VWM), tile_n = GROUP_N * (NWG / VWN);
@@ -102,7 +116,7 @@ KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, 
 #endif
 
 #if SA == 1
-  LOCAL VectorM local_a[2 * KWG * (MWG / VWM)];
+  LOCAL VectorM local_a[BUFFERS * KWG * (MWG / VWM)];
   const int load_m = thread % MDIMA, load_ka = thread / MDIMA;
   VectorM next_a[KWA * MVA];
 #define FETCH_A(k0)                                                            \
@@ -119,7 +133,7 @@ KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, 
 #endif
 
 #if SB == 1
-  LOCAL VectorN local_b[2 * KWG * (NWG / VWN)];
+  LOCAL VectorN local_b[BUFFERS * KWG * (NWG / VWN)];
   const int load_n = thread % NDIMB, load_kb = thread / NDIMB;
   VectorN next_b[KWB * NVB];
 #define FETCH_B(k0)                                                            \
@@ -136,13 +150,7 @@ KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, 
 #endif
 
   VectorM sum[NWI][MVI];
-  UNROLL for (int n = 0; n < NWI; ++n) UNROLL for (int m = 0; m < MVI; ++m) {
-#ifdef __OPENCL_VERSION__
-    sum[n][m] = (VectorM)(0.0f);
-#else
-    sum[n][m] = VectorM();
-#endif
-  }
+  UNROLL for (int n = 0; n < NWI; ++n) UNROLL for (int m = 0; m < MVI; ++m) sum[n][m] = ZERO_VECTOR;
 
 #if SA == 1 || SB == 1
   FETCH_A(0);
@@ -171,7 +179,11 @@ KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, 
       }
     }
 #if SA == 1 || SB == 1
+#if BUFFERS == 2
     stage = 1 - stage;
+#else
+    SYNCHRONISE();
+#endif
     if (more) {
       STORE_A(stage);
       STORE_B(stage);
@@ -182,6 +194,14 @@ KERNEL gemm(GLOBAL const VectorM* RESTRICT a, GLOBAL const VectorN* RESTRICT b, 
 
   UNROLL for (int n = 0; n < NWI; ++n) {
     const int row = (tile_n + COLUMN_N(n / VWN)) * VWN + n % VWN;
-    UNROLL for (int m = 0; m < MVI; ++m) c[row * row_a + tile_m + COLUMN_M(m)] = sum[n][m];
+    UNROLL for (int m = 0; m < MVI; ++m) {
+      VectorM result = sum[n][m];
+#if ALPHA_BETA == 1
+      result = ZERO_VECTOR;
+      MULTIPLY_ADD(result, sum[n][m], alpha);
+      MULTIPLY_ADD(result, c[row * row_a + tile_m + COLUMN_M(m)], beta);
+#endif
+      c[row * row_a + tile_m + COLUMN_M(m)] = result;
+    }
   }
 }
