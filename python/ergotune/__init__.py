@@ -23,11 +23,13 @@ from ._core import (
     write_report,
 )
 from ._results import Result
+from ._online import Session
 from ._session import compare_plans, devices, tune
 from .observers import Observer
 
 __all__ = [
-    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Strategy", "UserError", "compare_plans", "devices",
+    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "compare_plans",
+    "devices",
     "load_problem", "load_recording", "parse_problem", "quantities", "register_strategy", "strategies", "tune", "write_report",
 ]
 

@@ -9,6 +9,7 @@
 #include <pybind11/stl/filesystem.h>
 
 #include "ergotune/measure/measurement.hpp"
+#include "ergotune/problem/problem.hpp"
 #include "ergotune/space/parameter.hpp"
 #include "ergotune/space/search_space.hpp"
 #include "ergotune/space/value.hpp"
@@ -36,11 +37,18 @@ std::shared_ptr<py::object> keep(py::object object);
 /// Strategies written in Python share this space instead of a copy.
 void remember_space(const std::shared_ptr<const SearchSpace>& space);
 
+/// What settings by name do to a problem, as the command's options do.
+void adapt_problem(Problem& problem, const py::dict& given);
+/// "read", "write", "read_write". Throws UserError.
+Access access_from(const std::string& name);
+
 void bind_problem(py::module_& module);
+/// Several kernels; called by bind_problem.
+void bind_workload(py::module_& module, py::class_<Problem>& problem);
 void bind_space(py::module_& module);
 void bind_quantities(py::module_& module);
 void bind_search(py::module_& module);
 void bind_store(py::module_& module);
-void bind_session(py::module_& module);
+void bind_tuning(py::module_& module);
 
 }  // namespace ergotune::python

@@ -13,5 +13,5 @@ PYBIND11_MODULE(_core, module) {
   python::bind_quantities(module);
   python::bind_search(module);
   python::bind_store(module);
-  python::bind_session(module);
+  python::bind_tuning(module);
 }

@@ -30,13 +30,6 @@ ElementType element_type_of(const py::dtype& dtype) {
   throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64");
 }
 
-Access access_from(const std::string& name) {
-  if (name == "read") return Access::read;
-  if (name == "write") return Access::write;
-  if (name == "read_write") return Access::read_write;
-  throw UserError("unknown access \"" + name + "\"" + suggestion(name, {"read", "write", "read_write"}));
-}
-
 std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array) {
   py::object native = array;
   if (!array.dtype().attr("isnative").cast<bool>()) native = array.attr("astype")(array.dtype().attr("newbyteorder")("="));
@@ -131,22 +124,22 @@ void bind_kernel(ProblemClass& problem) {
              KernelSource source{language_from(language), file, text, {}};
              for (const auto& folder : include_folders) source.include_folders.push_back(std::filesystem::absolute(folder));
              if (!file.empty()) source.include_folders.push_back(std::filesystem::absolute(file).parent_path());
-             std::erase_if(p.kernel().sources, [&](const auto& s) { return s.language == source.language; });
-             p.kernel().sources.push_back(std::move(source));
-             p.kernel().function = Template::parse(function);
+             std::erase_if(p.kernels.back().sources, [&](const auto& s) { return s.language == source.language; });
+             p.kernels.back().sources.push_back(std::move(source));
+             p.kernels.back().function = Template::parse(function);
            },
            py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
            py::arg("include_folders") = std::vector<std::filesystem::path>{})
       .def("set_launch",
            [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
-             p.kernel().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
+             p.kernels.back().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
            },
            py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
            py::arg("shared_memory_bytes") = 0)
       .def("add_options",
            [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
              const std::string key = language.empty() ? language : to_string(language_from(language));
-             for (const auto& option : options) p.kernel().options[key].push_back(Template::parse(option));
+             for (const auto& option : options) p.kernels.back().options[key].push_back(Template::parse(option));
            },
            py::arg("options"), py::arg("language") = "");
 }
@@ -156,7 +149,7 @@ void bind_arguments(ProblemClass& problem) {
   problem
       .def("add_buffer",
            [](Problem& p, const std::string& name, const py::array& array, const std::string& access) {
-             p.kernel().arguments.push_back(buffer_argument(name, array, access));
+             p.kernels.back().arguments.push_back(buffer_argument(name, array, access));
            },
            py::arg("name"), py::arg("array"), py::arg("access") = "read")
       .def("add_scalar",
@@ -168,7 +161,7 @@ void bind_arguments(ProblemClass& problem) {
              if (!element) throw UserError("unknown scalar type \"" + type + "\"");
              argument.type = *element;
              argument.value = expression(value);
-             p.kernel().arguments.push_back(std::move(argument));
+             p.kernels.back().arguments.push_back(std::move(argument));
            },
            py::arg("name"), py::arg("value"), py::arg("type"))
       .def("add_local_memory",
@@ -178,7 +171,7 @@ void bind_arguments(ProblemClass& problem) {
              argument.name = name;
              argument.type = element_type(type).value_or(ElementType::float32);
              argument.count = expression(count);
-             p.kernel().arguments.push_back(std::move(argument));
+             p.kernels.back().arguments.push_back(std::move(argument));
            },
            py::arg("name"), py::arg("count"), py::arg("type") = "float32");
 }
@@ -250,6 +243,13 @@ void bind_goal(ProblemClass& problem) {
 
 }  // namespace
 
+Access access_from(const std::string& name) {
+  if (name == "read") return Access::read;
+  if (name == "write") return Access::write;
+  if (name == "read_write") return Access::read_write;
+  throw UserError("unknown access \"" + name + "\"" + suggestion(name, {"read", "write", "read_write"}));
+}
+
 void bind_problem(py::module_& module) {
   ProblemClass problem(module, "Problem", "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
   problem
@@ -278,6 +278,7 @@ void bind_problem(py::module_& module) {
   bind_arguments(problem);
   bind_parameters(problem);
   bind_goal(problem);
+  bind_workload(module, problem);
   module.def("load_problem", &load_problem, py::arg("file"),
              "Reads a problem file: TOML, T1 JSON or plain JSON. Raises UserError with the place of a mistake.");
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");

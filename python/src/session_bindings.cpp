@@ -50,20 +50,6 @@ GivenValue given_by(const py::handle& object) {
   return values;
 }
 
-/// What the command's options do to the problem: the settings, by the names in their table.
-void adapt_problem(Problem& problem, const py::dict& given) {
-  for (const Setting& row : setting_table()) {
-    const py::str name(row.name.data(), row.name.size());
-    if (given.contains(name) && !given[name].is_none())
-      give(problem.settings, row, given_by(given[name]), std::string(row.name));
-  }
-  check_settings(problem.settings);
-  if (!problem.settings.objective.empty()) problem.objective = {.text = problem.settings.objective};
-  // Kernel Tuner's word for exactly so many samples.
-  if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
-    problem.settings.min_repeats = problem.settings.max_repeats = iterations;
-}
-
 /// Observers asked for by name; the objects among them are for open_evaluator.
 py::list take_named(const py::list& observers, Problem& problem) {
   py::list objects;
@@ -310,7 +296,20 @@ py::dict to_dict(const DeviceInfo& info) {
 
 }  // namespace
 
-void bind_session(py::module_& module) {
+void adapt_problem(Problem& problem, const py::dict& given) {
+  for (const Setting& row : setting_table()) {
+    const py::str name(row.name.data(), row.name.size());
+    if (given.contains(name) && !given[name].is_none())
+      give(problem.settings, row, given_by(given[name]), std::string(row.name));
+  }
+  check_settings(problem.settings);
+  if (!problem.settings.objective.empty()) problem.objective = {.text = problem.settings.objective};
+  // Kernel Tuner's word for exactly so many samples.
+  if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
+    problem.settings.min_repeats = problem.settings.max_repeats = iterations;
+}
+
+void bind_tuning(py::module_& module) {
   module.def("tune", &tune, py::arg("problem"), py::arg("settings"), py::arg("verify") = py::none(),
              py::arg("observers") = py::list(), py::arg("metrics") = py::none(), py::arg("progress") = py::none(),
              py::arg("taken") = py::none());

@@ -9,7 +9,9 @@
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
 #include "ergotune/base/error.hpp"
+#include "cli/table.hpp"
 #include "ergotune/measure/metrics.hpp"
+#include "ergotune/problem/steps.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune::cli {
@@ -20,7 +22,7 @@ using Json = nlohmann::ordered_json;
 struct MeasureArguments : LiveArguments {
   std::string configuration;
   std::optional<std::string> store;
-  bool no_resume = false, json = false;
+  bool no_resume = false, json = false, apart = false;
 };
 
 Value value_from(const Json& json, const std::string& name) {
@@ -90,22 +92,28 @@ void print_measurement(const PreparedSession& prepared, ConfigurationIndex index
   for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
 }
 
-void measure(const MeasureArguments& arguments) {
-  Problem problem = load_with(arguments);
+/// What came of one configuration of a prepared problem.
+struct Measured {
+  PreparedSession prepared;
+  Configuration configuration;
+  Measurement measurement;
+};
+
+Measured measure_one(Problem problem, const MeasureArguments& arguments) {
   SetupOptions setup = setup_with(arguments, problem);
   setup.store = arguments.store.value_or("");
   setup.resume = !arguments.no_resume;
   setup.live.jobs = 1;
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  Measured result{prepare_session(std::move(problem), setup), {}, {}};
+  PreparedSession& prepared = result.prepared;
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const auto& parameters = prepared.space->parameters();
-  const Configuration configuration = configuration_from(arguments.configuration, parameters);
-  const auto index = prepared.space->index_of(configuration);
+  result.configuration = configuration_from(arguments.configuration, parameters);
+  const auto index = prepared.space->index_of(result.configuration);
   if (!index) {
-    throw UserError(
-        fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
-                    describe(parameters, configuration), prepared.problem.name, why_not(prepared, configuration),
-                    arguments.file));
+    throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
+                                describe(parameters, result.configuration), prepared.problem.name,
+                                why_not(prepared, result.configuration), arguments.file));
   }
   // Where results are compared with the first correct configuration's, the default's is the one to trust.
   const auto fallback = default_of(*prepared.space);
@@ -125,22 +133,80 @@ void measure(const MeasureArguments& arguments) {
   single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
   ledger->drive(single);
   ledger->end_run("finished");
-  const Measurement& measurement = ledger->find(*index)->measurement;
-  if (known) fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n", prepared.store->file().string());
-  if (arguments.json) {
-    Json document{{"problem", prepared.problem.name},
-                  {"device", prepared.device.id},
-                  {"device_name", prepared.device.name},
-                  {"configuration", to_json(parameters, configuration)}};
-    document.update(to_json(measurement));
-    document["compile_seconds"] = measurement.compile_seconds;
-    document["verify_seconds"] = measurement.verify_seconds;
-    document["measure_seconds"] = measurement.measure_seconds;
-    print_json(document);
-  } else {
-    print_measurement(prepared, *index, measurement);
+  result.measurement = ledger->find(*index)->measurement;
+  if (known)
+    fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
+               prepared.store->file().string());
+  return result;
+}
+
+Json document_of(const Measured& measured) {
+  const PreparedSession& prepared = measured.prepared;
+  Json document{{"problem", prepared.problem.name},
+                {"device", prepared.device.id},
+                {"device_name", prepared.device.name},
+                {"configuration", to_json(prepared.space->parameters(), measured.configuration)}};
+  document.update(to_json(measured.measurement));
+  document["compile_seconds"] = measured.measurement.compile_seconds;
+  document["verify_seconds"] = measured.measurement.verify_seconds;
+  document["measure_seconds"] = measured.measurement.measure_seconds;
+  return document;
+}
+
+/// The round as it is given, the same launches in sequence, and each kernel alone.
+std::vector<std::pair<std::string, Problem>> variants_of(const Problem& problem) {
+  if (!problem.has_named_kernels())
+    throw UserError("--apart takes the kernels of a round apart; this problem has one kernel");
+  std::vector<std::pair<std::string, Problem>> variants{{"as given", problem}, {"in sequence", problem}};
+  variants.back().second.steps = steps_in_sequence(problem);
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
+    variants.emplace_back(problem.kernels[k].name + " alone", problem);
+    variants.back().second.steps = steps_alone(problem, k);
+    // What it works on would have come from the others.
+    variants.back().second.verification = {};
+    variants.back().second.verification.kind = Verification::Kind::none;
   }
-  if (!usable(measurement.status)) throw Exit{kNoAnswer};
+  return variants;
+}
+
+void measure_apart(const MeasureArguments& arguments) {
+  Json document = Json::array();
+  Table table({"round", "time", "energy", "overlap", ""});
+  std::map<std::string, Measurement> measurements;
+  for (auto& [name, problem] : variants_of(load_with(arguments))) {
+    const std::vector<Metric> metrics = problem.metrics;
+    const Measured measured = measure_one(std::move(problem), arguments);
+    const Measurement& m = measured.measurement;
+    measurements[name] = m;
+    Json entry{{"round", name}};
+    entry.update(document_of(measured));
+    document.push_back(std::move(entry));
+    const auto told = [&](const char* quantity) {
+      return m.quantities.contains(quantity) ? with_interval(m, quantity, metrics) : std::string("-");
+    };
+    table.add({name, told("time"), told("energy"), told("overlap"),
+               m.ok() ? "" : fmt::format("{}: {}", to_string(m.status), m.message)});
+  }
+  if (arguments.json) return print_json(document);
+  table.align_left(0);
+  table.align_left(4);
+  fmt::print("{}", table.to_string(0, terminal_width()));
+  for (const char* quantity : {"time", "energy"}) {
+    const auto side = measurements["as given"].value(quantity), after = measurements["in sequence"].value(quantity);
+    if (side && after && *side > 0)
+      fmt::print("\nin sequence over as given, {}: {:.3f}", quantity, *after / *side);
+  }
+  fmt::print("\n");
+}
+
+void measure(const MeasureArguments& arguments) {
+  if (arguments.apart) return measure_apart(arguments);
+  const Measured measured = measure_one(load_with(arguments), arguments);
+  if (arguments.json)
+    print_json(document_of(measured));
+  else
+    print_measurement(measured.prepared, *measured.prepared.space->index_of(measured.configuration), measured.measurement);
+  if (!usable(measured.measurement.status)) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -153,6 +219,8 @@ void add_measure_command(Verb app) {
                   "The configuration as a JSON object; parameters left out take their defaults");
   verb.add_option("--store", arguments->store, "Keep the result here, and tell what is known already (default: nowhere)");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
+  verb.add_flag("--apart", arguments->apart,
+                "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
   add_json_option(verb, arguments->json);
   verb.footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
   verb.callback([arguments] { measure(*arguments); });

@@ -104,6 +104,8 @@ struct Api : DriverTable {
   Entry<CUresult(CUfunction*, CUmodule, const char*)> cuModuleGetFunction{this, "cuModuleGetFunction"};
   Entry<CUresult(int*, int, CUfunction)> cuFuncGetAttribute{this, "cuFuncGetAttribute"};
   Entry<CUresult(CUfunction, int, int)> cuFuncSetAttribute{this, "cuFuncSetAttribute"};
+  Entry<CUresult(int*, CUfunction, int, std::size_t)> cuOccupancyMaxActiveBlocksPerMultiprocessor{
+      this, "cuOccupancyMaxActiveBlocksPerMultiprocessor", Need::optional};
   Entry<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                  void**, void**)>
       cuLaunchKernel{this, "cuLaunchKernel"};

@@ -24,6 +24,18 @@ class CudaMarker : public Marker {
   CUevent event_ = nullptr;
 };
 
+class CudaGraph : public LaunchGraph {
+ public:
+  explicit CudaGraph(CUgraphExec graph) : graph_(graph) {}
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  ~CudaGraph() override { api().cuGraphExecDestroy(graph_); }
+  CUgraphExec get() const { return graph_; }
+
+ private:
+  CUgraphExec graph_;
+};
+
 CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(marker).get(); }
 
 /// The primary context, retained and current in this thread; released with the object.
@@ -143,10 +155,31 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
-    return std::make_unique<CudaKernel>(entry_, binary);
+    return std::make_unique<CudaKernel>(entry_, std::make_shared<const CudaModule>(binary));
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
-    static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, main_.get());
+    static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, recording_ ? nullptr : main_.get());
+  }
+  std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work) override {
+    if (!api().has_graphs() || api().cuStreamBeginCapture(main_.get(), kCaptureThreadLocal) != CUDA_SUCCESS)
+      return nullptr;
+    recording_ = true;
+    bool recorded = true;
+    try {
+      work();
+    } catch (const DeviceError&) {
+      recorded = false;  // queued one by one it is told again, or it works
+    }
+    recording_ = false;
+    CUgraph graph = nullptr;  // the capture must end even when something was refused
+    recorded = api().cuStreamEndCapture(main_.get(), &graph) == CUDA_SUCCESS && recorded;
+    CUgraphExec ready = nullptr;
+    if (recorded && api().cuGraphInstantiate(&ready, graph, 0) != CUDA_SUCCESS) ready = nullptr;
+    if (graph) api().cuGraphDestroy(graph);
+    return ready ? std::make_unique<CudaGraph>(ready) : nullptr;
+  }
+  void launch_graph(LaunchGraph& graph) override {
+    check(api().cuGraphLaunch(static_cast<CudaGraph&>(graph).get(), main_.get()), DeviceFault::launch, "cuGraphLaunch");
   }
 
   Queue& main_queue() override { return main_; }
@@ -193,6 +226,7 @@ class CudaDevice : public Device {
   PrimaryContext context_;
   std::vector<CudaQueue*> queues_;
   CudaQueue main_;
+  bool recording_ = false;
 };
 
 }  // namespace

@@ -24,8 +24,7 @@ CudaBuffer::~CudaBuffer() {
   if (owned_) api().cuMemFree(address_);
 }
 
-CudaKernel::CudaKernel(const DeviceEntry& device, const Binary& binary)
-    : shared_plain_(device.shared_plain), shared_most_(device.shared_most) {
+CudaModule::CudaModule(const Binary& binary) {
   char log[4096] = {};
   int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
@@ -44,9 +43,23 @@ CudaKernel::CudaKernel(const DeviceEntry& device, const Binary& binary)
   }
 }
 
-CudaKernel::~CudaKernel() {
-  drop_graph();
-  api().cuModuleUnload(module_);
+CudaModule::~CudaModule() { api().cuModuleUnload(module_); }
+
+CudaKernel::CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module)
+    : device_(device), module_(std::move(module)), function_(module_->function()) {}
+
+CudaKernel::~CudaKernel() { drop_graph(); }
+
+std::unique_ptr<LoadedKernel> CudaKernel::another() { return std::make_unique<CudaKernel>(device_, module_); }
+
+std::optional<int> CudaKernel::resident_blocks() const {
+  const auto threads = geometry_.block[0] * geometry_.block[1] * geometry_.block[2];
+  int blocks = 0;
+  if (!api().cuOccupancyMaxActiveBlocksPerMultiprocessor ||
+      api().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, static_cast<int>(threads), shared_bytes_) !=
+          CUDA_SUCCESS)
+    return std::nullopt;
+  return blocks;
 }
 
 LoadedKernel::Resources CudaKernel::resources() const {
@@ -81,12 +94,12 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
   pointers_.clear();
   for (auto& parameter : parameters_) pointers_.push_back(parameter.bytes);
 
-  if (shared > static_cast<std::size_t>(shared_most_))
+  if (shared > static_cast<std::size_t>(device_.shared_most))
     throw DeviceError(
         DeviceFault::launch,
-        fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared, shared_most_));
+        fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared, device_.shared_most));
   shared_bytes_ = static_cast<unsigned>(shared);
-  if (shared > static_cast<std::size_t>(shared_plain_))
+  if (shared > static_cast<std::size_t>(device_.shared_plain))
     check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
           DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory", shared).c_str());
 }
@@ -102,7 +115,7 @@ void CudaKernel::launch_once(CUstream stream) {
 }
 
 void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
-  if (count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(recorder)))
+  if (recorder && count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(recorder)))
     for (; count >= kGraphLaunches; count -= kGraphLaunches)
       check(api().cuGraphLaunch(graph_, stream), DeviceFault::launch, "cuGraphLaunch");
   for (; count > 0; --count) launch_once(stream);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/cuda_platform.hpp"
@@ -26,19 +28,35 @@ class CudaBuffer : public Buffer {
   bool owned_ = true;
 };
 
-class CudaKernel : public LoadedKernel {
+/// Code in the driver; unloaded with the object.
+class CudaModule {
  public:
   /// The device's context must be current and stay so.
-  CudaKernel(const DeviceEntry& device, const Binary& binary);
+  explicit CudaModule(const Binary& binary);
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
+  ~CudaModule();
+  CUfunction function() const { return function_; }
+
+ private:
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+class CudaKernel : public LoadedKernel {
+ public:
+  CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module);
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
   ~CudaKernel() override;
 
   Resources resources() const override;
+  std::unique_ptr<LoadedKernel> another() override;
+  std::optional<int> resident_blocks() const override;
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
   /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
   /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else
-  /// uses.
+  /// uses; null: none.
   void launch(CUstream stream, std::size_t count, CUstream recorder);
 
  private:
@@ -50,8 +68,8 @@ class CudaKernel : public LoadedKernel {
   bool make_graph(CUstream stream);
   void drop_graph();
 
-  int shared_plain_, shared_most_;
-  CUmodule module_ = nullptr;
+  const DeviceEntry& device_;
+  std::shared_ptr<const CudaModule> module_;
   CUfunction function_ = nullptr;
   LaunchGeometry geometry_;
   unsigned shared_bytes_ = 0;

@@ -56,7 +56,12 @@ DeviceInfo resolve_any(const Problem* problem) {
   for (const auto& device : devices)
     if (!problem || compiles(device, *problem)) return device;
   std::vector<std::string> languages;
-  for (const auto& source : problem->kernel().sources) languages.push_back(to_string(source.language));
+  for (const Kernel& kernel : problem->kernels) {
+    for (const auto& source : kernel.sources) {
+      const std::string language = to_string(source.language);
+      if (std::find(languages.begin(), languages.end(), language) == languages.end()) languages.push_back(language);
+    }
+  }
   fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
                    languages.empty() ? "none" : fmt::format("{}", fmt::join(languages, ", "))),
        devices, notes);

@@ -66,9 +66,10 @@ std::string why_not_loaded(const std::string& words) {
                      words.substr(at + kMissing.size()));
 }
 
-class HostKernel : public LoadedKernel {
+/// A shared object with its function, open as long as some kernel is made of it.
+class Library {
  public:
-  explicit HostKernel(const Binary& binary) {
+  explicit Library(const Binary& binary) {
     // a name of its own for each object: the loader knows objects by name, and gives an old one for a name
     // reused
     std::string path = (std::filesystem::temp_directory_path() / "ergotune-kernel-XXXXXX").string();
@@ -89,15 +90,38 @@ class HostKernel : public LoadedKernel {
                         "\"module::procedure\"");
     }
   }
-  HostKernel(const HostKernel&) = delete;
-  HostKernel& operator=(const HostKernel&) = delete;
-  ~HostKernel() override {
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
     // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp, whose
     // threads outlive every parallel region): such an object stays. Those loaded later find these threads and may go.
     if (!new_threads()) dlclose(library_);
   }
+  void call(void** arguments) const { call_(arguments); }
+
+ private:
+  static std::set<std::string> threads() {
+    std::set<std::string> numbers;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
+      numbers.insert(entry.path().filename().string());
+    return numbers;
+  }
+  bool new_threads() const {
+    const auto now = threads();
+    return now.empty() || !std::includes(threads_before_.begin(), threads_before_.end(), now.begin(), now.end());
+  }
+  std::set<std::string> threads_before_ = threads();
+  void* library_ = nullptr;
+  void (*call_)(void**) = nullptr;
+};
+
+class HostKernel : public LoadedKernel {
+ public:
+  explicit HostKernel(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
 
   Resources resources() const override { return {}; }
+  std::unique_ptr<LoadedKernel> another() override { return std::make_unique<HostKernel>(library_); }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>& arguments) override {
     scalars_.clear();
     scratch_.clear();
@@ -117,26 +141,13 @@ class HostKernel : public LoadedKernel {
       }
     }
   }
-  void call() { call_(pointers_.data()); }
+  void call() { library_->call(pointers_.data()); }
 
  private:
   struct Scalar {
     alignas(16) std::byte bytes[16] = {};
   };
-  static std::set<std::string> threads() {
-    std::set<std::string> numbers;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored))
-      numbers.insert(entry.path().filename().string());
-    return numbers;
-  }
-  bool new_threads() const {
-    const auto now = threads();
-    return now.empty() || !std::includes(threads_before_.begin(), threads_before_.end(), now.begin(), now.end());
-  }
-  std::set<std::string> threads_before_ = threads();
-  void* library_ = nullptr;
-  void (*call_)(void**) = nullptr;
+  std::shared_ptr<const Library> library_;
   std::vector<void*> pointers_;
   std::vector<std::unique_ptr<Scalar>> scalars_;
   std::vector<std::unique_ptr<HostBuffer>> scratch_;
@@ -191,7 +202,7 @@ class HostDevice : public Device {
     std::memset(data_of(buffer), byte, buffer.bytes());
   }
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
-    return std::make_unique<HostKernel>(binary);
+    return std::make_unique<HostKernel>(std::make_shared<const Library>(binary));
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue*) override {
     auto& host_kernel = static_cast<HostKernel&>(kernel);

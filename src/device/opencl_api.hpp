@@ -178,6 +178,8 @@ struct Api : DriverTable {
   Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};
   Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventProfilingInfo{
       this, "clGetEventProfilingInfo"};
+  Entry<cl_event(cl_context, cl_int*)> clCreateUserEvent{this, "clCreateUserEvent"};
+  Entry<cl_int(cl_event, cl_int)> clSetUserEventStatus{this, "clSetUserEventStatus"};
   Entry<cl_int(cl_event)> clRetainEvent{this, "clRetainEvent"};
   Entry<cl_int(cl_event)> clReleaseEvent{this, "clReleaseEvent"};
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "device/backend.hpp"
@@ -56,16 +57,19 @@ cl_command_queue make_native_queue(const Context& context, cl_device_id device, 
 
 class OpenclKernel : public LoadedKernel {
  public:
-  OpenclKernel(Program program, const std::string& entry, cl_device_id device)
-      : program_(std::move(program)), device_(device) {
+  OpenclKernel(std::shared_ptr<const Program> program, std::string entry, cl_device_id device)
+      : program_(std::move(program)), entry_(std::move(entry)), device_(device) {
     cl_int code = CL_SUCCESS;
-    kernel_ = api().clCreateKernel(program_.get(), entry.c_str(), &code);
+    kernel_ = api().clCreateKernel(program_->get(), entry_.c_str(), &code);
     check(code, DeviceFault::compile, "clCreateKernel");
   }
   OpenclKernel(const OpenclKernel&) = delete;
   OpenclKernel& operator=(const OpenclKernel&) = delete;
   ~OpenclKernel() override { api().clReleaseKernel(kernel_); }
 
+  std::unique_ptr<LoadedKernel> another() override {
+    return std::make_unique<OpenclKernel>(program_, entry_, device_);
+  }
   Resources resources() const override {
     Resources found;
     cl_ulong bytes = 0;
@@ -129,7 +133,8 @@ class OpenclKernel : public LoadedKernel {
     return api().clGetKernelWorkGroupInfo(kernel_, device_, name, sizeof value, &value, nullptr) ==
            CL_SUCCESS;
   }
-  Program program_;
+  std::shared_ptr<const Program> program_;
+  std::string entry_;
   cl_device_id device_;
   cl_kernel kernel_ = nullptr;
 };
@@ -207,29 +212,34 @@ class OpenclDevice : public Device {
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
     const auto portable = PortableProgram::unpack(binary.bytes);
-    return std::make_unique<OpenclKernel>(Program::from_portable(context_, entry_.device, portable),
-                                          binary.entry, entry_.device);
+    auto program = std::make_shared<const Program>(Program::from_portable(context_, entry_.device, portable));
+    return std::make_unique<OpenclKernel>(std::move(program), binary.entry, entry_.device);
   }
 
-  void launch(LoadedKernel& loaded, std::size_t count, Queue* on) override {
-    const auto& kernel = static_cast<OpenclKernel&>(loaded);
+  void launch(LoadedKernel& kernel, std::size_t count, Queue* on) override {
+    const LaunchRun run{&kernel, count};
+    launch_runs({&run, 1}, on);
+  }
+  void launch_runs(std::span<const LaunchRun> runs, Queue* on) override {
     OpenclQueue& queue = queue_of(on);
-    for (std::size_t i = 0; i < count; ++i) {
-      // an event costs time: only the first command after a marker and the last of a run can be asked about
-      const bool wanted = i + 1 == count || queue.awaited();
-      cl_event event = nullptr;
-      const cl_int code =
-          api().clEnqueueNDRangeKernel(queue.get(), kernel.get(), kernel.dimensions, nullptr, kernel.global,
-                                       kernel.local, 0, nullptr, wanted ? &event : nullptr);
-      if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE) throw kernel.refused_block(code);
-      check(code, DeviceFault::launch, "clEnqueueNDRangeKernel");
-      if (wanted)
-        queue.queued(Event(event));
-      else
-        queue.queued_without_event();
-    }
+    for (const LaunchRun& run : runs)
+      enqueue(static_cast<OpenclKernel&>(*run.kernel), run.count, &run == &runs.back(), queue);
     check(api().clFlush(queue.get()), DeviceFault::runtime, "clFlush");
   }
+  void hold() override {
+    cl_int code = CL_SUCCESS;
+    const cl_event gate = api().clCreateUserEvent(context_.get(), &code);
+    check(code, DeviceFault::runtime, "clCreateUserEvent");
+    gate_.emplace(gate, true);
+    main_.wait_for_gate(*gate_);
+  }
+  void release() override {
+    if (!gate_) return;
+    const cl_int code = api().clSetUserEventStatus(gate_->get(), CL_COMPLETE);
+    gate_.reset();
+    check(code, DeviceFault::runtime, "clSetUserEventStatus");
+  }
+      cl_event event = nullptr;
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
@@ -257,12 +267,30 @@ class OpenclDevice : public Device {
   }
 
  private:
+  /// `ends`: nothing comes after it in this call.
+  static void enqueue(const OpenclKernel& kernel, std::size_t count, bool ends, OpenclQueue& queue) {
+    for (std::size_t i = 0; i < count; ++i) {
+      // an event costs time: only the first command after a marker and the last of a call can be asked about
+      const bool wanted = (ends && i + 1 == count) || queue.awaited();
+      cl_event event = nullptr;
+      const cl_int code =
+          api().clEnqueueNDRangeKernel(queue.get(), kernel.get(), kernel.dimensions, nullptr, kernel.global,
+                                       kernel.local, 0, nullptr, wanted ? &event : nullptr);
+      if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE) throw kernel.refused_block(code);
+      check(code, DeviceFault::launch, "clEnqueueNDRangeKernel");
+      if (wanted)
+        queue.queued(Event(event));
+      else
+        queue.queued_without_event();
+    }
+  }
   OpenclQueue& queue_of(Queue* queue) { return queue ? static_cast<OpenclQueue&>(*queue) : main_; }
 
   DeviceEntry entry_;
   Context context_;
   std::vector<OpenclQueue*> queues_;
   OpenclQueue main_;
+  std::optional<Event> gate_;
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ double seconds_between(const OpenclMarker& start, const OpenclMarker& stop) {
   double from = std::numeric_limits<double>::infinity(), to = -from;
   for (const Event& event : *start.after)
     if (event.complete()) from = std::min(from, event.profile(CL_PROFILING_COMMAND_START));
-  for (const Event& event : stop.before) to = std::max(to, event.profile(CL_PROFILING_COMMAND_END));
+  for (const Event& event : stop.before)
+    if (!event.is_gate()) to = std::max(to, event.profile(CL_PROFILING_COMMAND_END));
   return to > from ? (to - from) * 1e-9 : 0;
 }
 
@@ -51,8 +52,9 @@ void OpenclQueue::queued(Event event) {
   for (const auto& head : heads_) head->push_back(event);
   heads_.clear();
   fresh_.reset();
-  tail_.clear();
-  tail_.push_back(std::move(event));
+  tail_.assign(1, std::move(event));
+  tail_at_.assign(1, sequence_);
+  started_after_ = waits_for_;
 }
 
 void OpenclQueue::record(OpenclMarker& marker) {
@@ -61,6 +63,8 @@ void OpenclQueue::record(OpenclMarker& marker) {
   marker.after = fresh_;
   marker.queue = this;
   marker.sequence = sequence_;
+  marker.forked_from = started_after_.queue;
+  marker.forked_at = started_after_.at;
 }
 
 void OpenclQueue::wait(const OpenclMarker& marker) {
@@ -76,8 +80,31 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   check(
       api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(), nullptr),
       DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
-  tail_.insert(tail_.end(), marker.before.begin(), marker.before.end());
   ++sequence_;
+  if (marker.forked_from == this) drop_tail(marker.forked_at);
+  tail_.insert(tail_.end(), marker.before.begin(), marker.before.end());
+  tail_at_.resize(tail_.size(), sequence_);
+  waits_for_ = {marker.queue, marker.sequence};
+}
+
+/// What came up to then is over before what the queue waits for now: rounds of kernels on other queues would pile it up.
+void OpenclQueue::drop_tail(std::uint64_t up_to) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tail_.size(); ++i) {
+    if (tail_at_[i] <= up_to) continue;
+    tail_[kept] = tail_[i];
+    tail_at_[kept++] = tail_at_[i];
+  }
+  tail_.erase(tail_.begin() + static_cast<std::ptrdiff_t>(kept), tail_.end());
+  tail_at_.resize(kept);
+}
+
+void OpenclQueue::wait_for_gate(const Event& gate) {
+  const cl_event event = gate.get();
+  check(api().clEnqueueBarrierWithWaitList(queue_, 1, &event, nullptr), DeviceFault::runtime,
+        "clEnqueueBarrierWithWaitList");
+  tail_.push_back(gate);
+  tail_at_.push_back(++sequence_);
 }
 
 void OpenclQueue::finish() {

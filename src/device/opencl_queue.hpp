@@ -13,19 +13,21 @@ namespace ergotune::opencl {
 /// Reference-counted handle of a queued command.
 class Event {
  public:
-  /// Takes over the reference.
-  explicit Event(cl_event event) : event_(event) {}
-  Event(const Event& other) : event_(other.event_) {
+  /// Takes over the reference. A gate is no command: it has no times.
+  explicit Event(cl_event event, bool is_gate = false) : event_(event), is_gate_(is_gate) {}
+  Event(const Event& other) : event_(other.event_), is_gate_(other.is_gate_) {
     if (event_) api().clRetainEvent(event_);
   }
   Event& operator=(Event other) noexcept {
     std::swap(event_, other.event_);
+    is_gate_ = other.is_gate_;
     return *this;
   }
   ~Event() {
     if (event_) api().clReleaseEvent(event_);
   }
   cl_event get() const { return event_; }
+  bool is_gate() const { return is_gate_; }
   /// Throws DeviceError(runtime) when the command failed.
   bool complete() const;
   /// Nanoseconds of CL_PROFILING_COMMAND_START or _END, on the device's clock.
@@ -33,6 +35,7 @@ class Event {
 
  private:
   cl_event event_ = nullptr;
+  bool is_gate_ = false;
 };
 
 class OpenclQueue;
@@ -45,6 +48,9 @@ struct OpenclMarker : Marker {
   std::shared_ptr<std::vector<Event>> after;  ///< filled when those commands are queued
   OpenclQueue* queue = nullptr;               ///< where it was recorded; nullptr before
   std::uint64_t sequence = 0;                 ///< commands queued there before it
+  /// The commands in `before` have started after all that `forked_from` was given up to `forked_at`.
+  const OpenclQueue* forked_from = nullptr;
+  std::uint64_t forked_at = 0;
 
   bool passed() const;
 };
@@ -68,6 +74,8 @@ class OpenclQueue : public Queue {
   void queued_without_event() { ++sequence_; }
   void record(OpenclMarker& marker);
   void wait(const OpenclMarker& marker);
+  /// What is queued from now on starts after the gate has opened.
+  void wait_for_gate(const Event& gate);
   /// Waits until the queue is empty; throws DeviceError(runtime) when a kernel faulted.
   void finish();
 
@@ -76,10 +84,17 @@ class OpenclQueue : public Queue {
   bool owned_;
   std::vector<OpenclQueue*>& all_;
   std::vector<Event> tail_;  ///< when these are complete, so is all that was queued
+  std::vector<std::uint64_t> tail_at_;  ///< the sequence at which each came
+  struct Fork {
+    const OpenclQueue* queue = nullptr;
+    std::uint64_t at = 0;
+  };
+  Fork waits_for_, started_after_;  ///< the next command; the commands in tail_
   /// What the next command's event goes to; the newest markers share `fresh_`, which is the last of them.
   std::vector<std::shared_ptr<std::vector<Event>>> heads_;
   std::shared_ptr<std::vector<Event>> fresh_;
   std::uint64_t sequence_ = 0;  ///< commands queued so far
+  void drop_tail(std::uint64_t up_to);
 };
 
 }  // namespace ergotune::opencl

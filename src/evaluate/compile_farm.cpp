@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/configure.hpp"
+
 namespace ergotune {
 
 using namespace protocol;
@@ -15,9 +17,8 @@ constexpr std::size_t kKnownBytes = 256u << 20;
 
 CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
                          const Problem& problem)
-    : time_limit_(time_limit), kernels_(problem.kernels.size()) {
-  for (const Parameter& parameter : problem.parameters)
-    is_code_.push_back(parameter.kind == ParameterKind::code);
+    : time_limit_(time_limit) {
+  for (const Kernel& kernel : problem.kernels) code_parameters_.push_back(code_parameters(problem, kernel));
   for (std::size_t i = 0; i < seats; ++i)
     desks_.push_back(std::make_unique<Desk>(Desk{Seat(start, setup), {}, 0}));
 }
@@ -29,14 +30,14 @@ std::vector<Seat*> CompileFarm::seats() {
 }
 
 void CompileFarm::prepare(Job& job) const {
-  std::string values;
   const Configuration& configuration = job.request.configuration;
-  for (std::size_t i = 0; i < configuration.size(); ++i) {
-    if (i < is_code_.size() && is_code_[i]) values += configuration[i].to_literal() + ",";
+  for (std::size_t kernel = 0; kernel < code_parameters_.size(); ++kernel) {
+    std::string key = fmt::format("{}:", kernel);
+    for (const std::size_t i : code_parameters_[kernel])
+      if (i < configuration.size()) key += configuration[i].to_literal() + ",";
+    job.code_keys.push_back(std::move(key));
   }
-  for (std::size_t kernel = 0; kernel < kernels_; ++kernel)
-    job.code_keys.push_back(fmt::format("{}:{}", kernel, values));
-  job.code.resize(kernels_);
+  job.code.resize(code_parameters_.size());
 }
 
 void CompileFarm::fill(Job& job) const {

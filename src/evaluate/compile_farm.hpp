@@ -57,8 +57,7 @@ class CompileFarm {
   void keep(const std::string& key, std::shared_ptr<const Binary> binary);
 
   double time_limit_;
-  std::size_t kernels_;
-  std::vector<bool> is_code_;
+  std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: what its code depends on
   std::vector<std::unique_ptr<Desk>> desks_;
   std::map<std::string, std::shared_ptr<const Binary>> known_;
   std::size_t known_bytes_ = 0;

@@ -32,7 +32,7 @@ std::string hash_of_included_files(const Problem& problem) {
       all += hash_of_includes(source.text, folders);
     }
   };
-  add(problem.kernel());
+  for (const Kernel& kernel : problem.kernels) add(kernel);
   if (problem.verification.reference) add(*problem.verification.reference);
   return all.empty() ? all : content_hash(all);
 }

@@ -8,6 +8,7 @@
 #include "evaluate/energy_link.hpp"
 #include "evaluate/machine_fault.hpp"
 #include "evaluate/slot_controls.hpp"
+#include "kernel/round.hpp"
 
 namespace ergotune {
 
@@ -56,17 +57,19 @@ struct InProcessEvaluator::State {
 
   Measurement run(const EvaluationRequest& request, const std::vector<Binary>& binaries) {
     ControlSetting setting;
-    if (controls) {
+    const bool controlled = controls && !request.resources_only;
+    if (controlled) {
       setting = controls->setting_of(request.configuration);
       if (auto refusal = controls->apply(setting)) return *refusal;
     }
     if (journal) journal->about_to_run(request, 0);
     RunOptions run;
+    run.resources_only = request.resources_only;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
     Measurement measurement = runner.run(request.configuration, binaries, run);
     throw_if_machines_fault(measurement.status, measurement.message, device->info());
-    if (controls) controls->compare(setting, measurement);
+    if (controlled) controls->compare(setting, measurement);
     return measurement;
   }
 
@@ -77,6 +80,7 @@ struct InProcessEvaluator::State {
     for (std::size_t kernel = 0; kernel < problem.kernels.size() && outcome.status == Status::ok; ++kernel) {
       outcome = step.run([&] { return runner.compile_job(configuration, kernel); });
       seconds += outcome.seconds;
+      if (outcome.status != Status::ok) outcome.message = about_kernel(problem.kernels[kernel], outcome.message);
       binaries.push_back(std::move(outcome.binary));
     }
     outcome.seconds = seconds;

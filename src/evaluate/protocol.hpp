@@ -22,7 +22,7 @@
 
 namespace ergotune::protocol {
 
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 3;
 /// No frame is larger: a length beyond it is garbage, not a message.
 constexpr std::uint32_t kLargestPayload = 1u << 30;
 

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <span>
 
 #include "base/hash.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "evaluate/simulated_kernel.hpp"
+#include "kernel/occupancy.hpp"
+#include "kernel/round.hpp"
 
 namespace ergotune {
 namespace {
@@ -68,6 +72,7 @@ struct Board {
 
 struct State {
   double seconds = 0, watts = 0, temperature = 0;
+  double compute = 0, memory = 0;  ///< s that a device with nothing else to do would need for either
 };
 
 /// Blocks of `work` that fit on one multiprocessor; 0 when none does.
@@ -103,6 +108,8 @@ State run(const Board& board, const Work& work, double resident, double core_mhz
   state.seconds =
       kLaunchOverhead +
       std::pow(std::pow(compute_seconds, kSharpness) + std::pow(memory_seconds, kSharpness), 1 / kSharpness);
+  state.compute = work.flops / (board.flops_per_cycle * core_mhz * 1e6 * work.efficiency * full_warps);
+  state.memory = work.bytes / (board.bandwidth * memory_mhz / board.memory_mhz);
   const double busy = work.flops / (board.flops_per_cycle * core_mhz * 1e6) / state.seconds;
   const double moved = work.bytes / (board.bandwidth * state.seconds);
   const double v = board.voltage(core_mhz);
@@ -120,17 +127,146 @@ State run(const Board& board, const Work& work, double resident, double core_mhz
   return state;
 }
 
+/// A launch of a round, with what it asks for.
+struct SimulatedLaunch {
+  RoundLaunch launch;
+  Work work;
+  double resident = 0;
+};
+
+/// A round at clocks that are really running. Launches one after the other add up. Side by side, kernels share what the device
+/// can do: they end when the longest would have ended alone, or when all their work is done, whichever is later; power that
+/// flows whatever runs flows once.
+struct Round : State {
+  std::vector<double> kernel_seconds;
+  double overlapping = 0;  ///< s in which two or more ran
+};
+
+void put(Measurement& result, const std::string& name, double value) {
+  result.quantities[name] = {value, 0, 1, "simulation", {}, Provenance::simulated};
+}
+
+class RoundModel {
+ public:
+  RoundModel(const Board& board, std::size_t kernels) : board_(board), kernels_(kernels) {}
+
+  Round run_all(const std::vector<SimulatedLaunch>& launches, double core_mhz, double memory_mhz) {
+    round_ = {};
+    round_.kernel_seconds.resize(kernels_);
+    if (launches.size() == 1 && launches.front().launch.launches == 1) {
+      static_cast<State&>(round_) =
+          run(board_, launches.front().work, launches.front().resident, core_mhz, memory_mhz);
+      round_.kernel_seconds[launches.front().launch.kernel] = round_.seconds;
+      return round_;
+    }
+    for (std::size_t begin = 0, end = 0; begin < launches.size(); begin = end) {
+      while (end < launches.size() && launches[end].launch.section == launches[begin].launch.section) ++end;
+      section({launches.begin() + static_cast<std::ptrdiff_t>(begin), end - begin}, core_mhz, memory_mhz);
+    }
+    round_.watts = board_.idle + above_idle_ / round_.seconds;
+    round_.temperature = board_.ambient + board_.resistance * round_.watts;
+    above_idle_ = 0;
+    return round_;
+  }
+
+ private:
+  void section(std::span<const SimulatedLaunch> launches, double core_mhz, double memory_mhz) {
+    std::map<std::size_t, double> lanes;
+    std::vector<double> alone(kernels_, 0.0);
+    double compute = 0, memory = 0;
+    for (const SimulatedLaunch& launch : launches) {
+      const State one = run(board_, launch.work, launch.resident, core_mhz, memory_mhz);
+      const auto count = static_cast<double>(launch.launch.launches);
+      lanes[launch.launch.queue] += count * one.seconds;
+      alone[launch.launch.kernel] += count * one.seconds;
+      compute += count * one.compute;
+      memory += count * one.memory;
+      above_idle_ += count * one.seconds * (one.watts - board_.idle);
+    }
+    std::vector<double> lengths;
+    for (const auto& [queue, seconds] : lanes) lengths.push_back(seconds);
+    std::sort(lengths.rbegin(), lengths.rend());
+    double seconds = lengths.front();
+    if (lengths.size() > 1)
+      seconds = std::max(seconds, std::pow(std::pow(compute, kSharpness) + std::pow(memory, kSharpness), 1 / kSharpness));
+    const double stretch = seconds / lengths.front();
+    for (std::size_t k = 0; k < kernels_; ++k) round_.kernel_seconds[k] += alone[k] * stretch;
+    if (lengths.size() > 1) round_.overlapping += lengths[1] * stretch;
+    round_.seconds += seconds;
+  }
+
+  const Board& board_;
+  std::size_t kernels_;
+  Round round_;
+  double above_idle_ = 0;  ///< J
+};
+
 }  // namespace
 
 struct SimulatedDevice::State {
-  State(DeviceProfile p, const Problem& problem, std::vector<Parameter> parameters,
-        const SimulationOptions& o)
-      : profile(std::move(p)), board(profile), kernel(profile, problem, std::move(parameters)), options(o) {}
+  State(DeviceProfile p, const Problem& asked, std::vector<Parameter> parameters, const SimulationOptions& o)
+      : profile(std::move(p)), board(profile), problem(asked), options(o) {
+    problem.parameters = std::move(parameters);
+    constants = problem.constants_for(profile.name, profile.properties);
+    for (std::size_t k = 0; k < problem.kernels.size(); ++k) kernels.emplace_back(profile, problem, k);
+  }
+  std::vector<SimulatedLaunch> launches_of(const Configuration& configuration) const;
+  std::string refusal(const std::vector<SimulatedLaunch>& launches) const;
+  void note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round, Measurement& result) const;
+
   DeviceProfile profile;
   Board board;
-  KernelModel kernel;
+  Problem problem;
+  Constants constants;
+  std::vector<KernelModel> kernels;
   SimulationOptions options;
 };
+
+std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configuration& configuration) const {
+  std::vector<SimulatedLaunch> launches;
+  walk_round(problem, constants, configuration, [&](const RoundLaunch& launch, const Scope& scope, const BufferNames&) {
+    SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope), 0};
+    one.resident = resident_blocks(board, one.work);
+    launches.push_back(std::move(one));
+  });
+  return launches;
+}
+
+/// Why the device would not launch it; empty where it would.
+std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& launches) const {
+  for (const SimulatedLaunch& launch : launches) {
+    const Work& work = launch.work;
+    const Kernel& kernel = problem.kernels[launch.launch.kernel];
+    if (work.threads > board.max_threads_per_block)
+      return about_kernel(kernel, fmt::format("{} threads per block, the device takes {}", work.threads,
+                                              board.max_threads_per_block));
+    if (launch.resident < 1 || work.shared_bytes > board.shared_per_block)
+      return about_kernel(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
+                                              "of shared memory, {} threads per block",
+                                              work.registers, work.shared_bytes, work.threads));
+  }
+  return launches.empty() ? "a round of this configuration launches nothing" : "";
+}
+
+/// What the code asks for, of several kernels the most, and what each kernel has for itself.
+void SimulatedDevice::State::note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round,
+                                          Measurement& result) const {
+  double registers = 0, shared = 0;
+  for (const SimulatedLaunch& launch : launches) {
+    registers = std::max(registers, launch.work.registers);
+    shared = std::max(shared, launch.work.shared_bytes);
+    const auto occupancy =
+        occupancy_of({launch.work.threads, launch.work.registers, launch.work.shared_bytes}, profile.properties);
+    const std::string& name = problem.kernels[launch.launch.kernel].name;
+    if (occupancy) put(result, name.empty() ? "occupancy" : "occupancy." + name, occupancy->share);
+  }
+  put(result, "registers", registers);
+  put(result, "shared_bytes", shared);
+  if (!problem.has_named_kernels()) return;
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k)
+    put(result, "time." + problem.kernels[k].name, round.kernel_seconds[k]);
+  put(result, "overlap", round.overlapping / round.seconds);
+}
 
 SimulatedDevice::SimulatedDevice(DeviceProfile profile, const Problem& problem,
                                  std::vector<Parameter> parameters, const SimulationOptions& options)
@@ -143,28 +279,16 @@ const DeviceProfile& SimulatedDevice::profile() const { return state_->profile; 
 Measurement SimulatedDevice::truth(const Configuration& configuration) const {
   const Board& board = state_->board;
   Measurement result;
-  const auto failed = [&](Status status, const std::string& message) {
-    result.status = status;
-    result.message = message;
-    result.compile_seconds = state_->options.compile_seconds;
+  result.compile_seconds = state_->options.compile_seconds;
+  const std::vector<SimulatedLaunch> launches = state_->launches_of(configuration);
+  if (std::string refusal = state_->refusal(launches); !refusal.empty()) {
+    result.status = Status::launch_error;
+    result.message = std::move(refusal);
     return result;
-  };
-  const Work work = state_->kernel.work(configuration);
-  if (work.threads > board.max_threads_per_block) {
-    return failed(Status::launch_error, fmt::format("{} threads per block, the device takes {}", work.threads,
-                                                    board.max_threads_per_block));
   }
-  const double resident = resident_blocks(board, work);
-  if (resident < 1 || work.shared_bytes > board.shared_per_block) {
-    return failed(Status::launch_error,
-                  fmt::format("too many resources requested: {} registers per thread, {} bytes "
-                              "of shared memory, {} threads per block",
-                              work.registers, work.shared_bytes, work.threads));
-  }
-
   double asked = board.boost_mhz, memory = board.memory_mhz, limit = board.limit;
   for (std::size_t i = 0; i < configuration.size(); ++i) {
-    switch (state_->kernel.parameters()[i].kind) {
+    switch (state_->problem.parameters[i].kind) {
       case ParameterKind::core_clock_mhz:
         asked = configuration[i].as_real();
         break;
@@ -178,36 +302,27 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
         break;
     }
   }
+  RoundModel model(board, state_->kernels.size());
   double ran = asked;
-  auto state = run(board, work, resident, ran, memory);
-  if (state.watts > limit) {
+  Round round = model.run_all(launches, ran, memory);
+  if (round.watts > limit) {
     double low = 1, high = asked;
     for (int i = 0; i < 50; ++i) {
       const double middle = 0.5 * (low + high);
-      (run(board, work, resident, middle, memory).watts > limit ? high : low) = middle;
+      (model.run_all(launches, middle, memory).watts > limit ? high : low) = middle;
     }
     ran = low;
-    state = run(board, work, resident, ran, memory);
+    round = model.run_all(launches, ran, memory);
     result.warnings.push_back(fmt::format("asked {:.0f} MHz, ran {:.0f} MHz, power cap", asked, ran));
   }
-  const auto put = [&](const char* name, double value) {
-    Quantity quantity;
-    quantity.value = value;
-    quantity.n = 1;
-    quantity.method = "simulation";
-    quantity.provenance = Provenance::simulated;
-    result.quantities[name] = quantity;
-  };
-  put("time", state.seconds);
-  put("power", state.watts);
-  put("energy", state.watts * state.seconds);
-  put("core_clock", ran * 1e6);
-  put("memory_clock", memory * 1e6);
-  put("temperature", state.temperature);
-  put("registers", work.registers);
-  put("shared_bytes", work.shared_bytes);
-  result.compile_seconds = state_->options.compile_seconds;
-  result.measure_seconds = state_->options.launches * state.seconds + state_->options.energy_seconds;
+  put(result, "time", round.seconds);
+  put(result, "power", round.watts);
+  put(result, "energy", round.watts * round.seconds);
+  put(result, "core_clock", ran * 1e6);
+  put(result, "memory_clock", memory * 1e6);
+  put(result, "temperature", round.temperature);
+  state_->note_kernels(launches, round, result);
+  result.measure_seconds = state_->options.launches * round.seconds + state_->options.energy_seconds;
   return result;
 }
 

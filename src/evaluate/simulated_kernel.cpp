@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/hash.hpp"
+#include "kernel/configure.hpp"
 
 namespace ergotune::simulation {
 namespace {
@@ -26,18 +27,24 @@ const std::vector<std::string>& model_names() {
 
 }  // namespace
 
-KernelModel::KernelModel(const DeviceProfile& profile, const Problem& problem,
-                         std::vector<Parameter> parameters)
-    : model_(problem.simulation),
-      launch_(problem.kernel().launch),
-      parameters_(std::move(parameters)),
-      constants_(problem.constants_for(profile.name, profile.properties)) {
-  for (const auto& [name, expression] : model_) {
-    if (std::find(model_names().begin(), model_names().end(), name) == model_names().end()) {
-      throw UserError(fmt::format("[simulation] has no \"{}\"{}", name, suggestion(name, model_names())),
+KernelModel::KernelModel(const DeviceProfile& profile, const Problem& problem, std::size_t kernel)
+    : kernel_(problem.kernels[kernel].name), launch_(problem.kernels[kernel].launch), parameters_(problem.parameters) {
+  for (const auto& [name, expression] : problem.simulation) {
+    const std::size_t dot = name.find('.');
+    const std::string quantity = dot == std::string::npos ? name : name.substr(dot + 1);
+    const std::string owner = dot == std::string::npos ? std::string() : name.substr(0, dot);
+    const bool known = owner.empty() || std::any_of(problem.kernels.begin(), problem.kernels.end(),
+                                                    [&](const Kernel& k) { return k.name == owner; });
+    if (!known || std::find(model_names().begin(), model_names().end(), quantity) == model_names().end()) {
+      throw UserError(fmt::format("[simulation] has no \"{}\"{}", name, suggestion(quantity, model_names())),
                       expression.place());
     }
+    if (owner.empty())
+      model_.emplace(quantity, expression);
+    else if (owner == kernel_)
+      model_.insert_or_assign(quantity, expression);
   }
+  for (Parameter& parameter : parameters_) parameter.name = macro_name(problem.kernels[kernel], parameter);
   resident_blocks_all_ = 8 * profile.properties.at("device.multiprocessors").as_real();
 }
 
@@ -65,32 +72,32 @@ double KernelModel::landscape(const Configuration& configuration, const std::str
   std::string name_before;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
-    if (parameter.kind != ParameterKind::code || parameter.values.size() < 2) continue;
+    if (parameter.name.empty() || parameter.values.size() < 2) continue;
     const auto it = std::find(parameter.values.begin(), parameter.values.end(), configuration[i]);
     const double place =
         static_cast<double>(it - parameter.values.begin()) / static_cast<double>(parameter.values.size() - 1);
-    const double best = fraction_of(of + "/" + parameter.name);
-    const double weight = depth * (0.3 + 0.7 * fraction_of(of + "/weight/" + parameter.name));
+    const std::string name = kernel_.empty() ? parameter.name : kernel_ + "." + parameter.name;
+    const double best = fraction_of(of + "/" + name);
+    const double weight = depth * (0.3 + 0.7 * fraction_of(of + "/weight/" + name));
     share *= 1 - weight * (place - best) * (place - best);
     if (!name_before.empty()) {
-      const double phase = fraction_of(of + "/" + name_before + "/" + parameter.name);
+      const double phase = fraction_of(of + "/" + name_before + "/" + name);
       share *= 1 - 0.25 * depth * (0.5 + 0.5 * std::cos(2 * M_PI * (2 * (place - before) + phase)));
     }
     before = place;
-    name_before = parameter.name;
+    name_before = name;
   }
   return std::clamp(share, 0.02, 1.0);
 }
 
-Work KernelModel::work(const Configuration& configuration) const {
+Work KernelModel::work(const Configuration& configuration, const Scope& names) const {
   Constants named;  // what the model has worked out so far, for the expressions after it
   const Scope scope = [&](std::string_view name) -> const Value* {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (parameters_[i].name == name) return &configuration[i];
+      if (!parameters_[i].name.empty() && parameters_[i].name == name) return &configuration[i];
     }
-    if (const auto it = named.find(name); it != named.end()) return &it->second;
-    const auto it = constants_.find(name);
-    return it == constants_.end() ? nullptr : &it->second;
+    const auto it = named.find(name);
+    return it == named.end() ? names(name) : &it->second;
   };
   Work work;
   double threads = 1;

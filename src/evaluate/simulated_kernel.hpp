@@ -20,9 +20,11 @@ struct Work {
 
 class KernelModel {
  public:
-  KernelModel(const DeviceProfile& profile, const Problem& problem, std::vector<Parameter> parameters);
-  Work work(const Configuration& configuration) const;
-  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// `problem.parameters` are the search space's. Of [simulation] a kernel with a name takes what is said of it by name
+  /// ("lud.flops"), else what is said of all.
+  KernelModel(const DeviceProfile& profile, const Problem& problem, std::size_t kernel);
+  /// One launch; `names` is the scope of the kernel's expressions.
+  Work work(const Configuration& configuration, const Scope& names) const;
 
  private:
   double evaluate(const std::string& name, const Scope& scope, double otherwise) const;
@@ -30,9 +32,9 @@ class KernelModel {
   double landscape(const Configuration& configuration, const std::string& of, double depth) const;
 
   std::map<std::string, Expression> model_;
+  std::string kernel_;
   Launch launch_;
-  std::vector<Parameter> parameters_;
-  Constants constants_;
+  std::vector<Parameter> parameters_;  ///< as the kernel names them; those that it does not see have no name
   double resident_blocks_all_ = 0;
 };
 

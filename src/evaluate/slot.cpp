@@ -46,7 +46,7 @@ JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
 }
 
 std::optional<Measurement> Slot::apply_setting(const Job& job) {
-  if (!controls_ || job.reference_only) return std::nullopt;
+  if (!controls_ || job.reference_only || job.request.resources_only) return std::nullopt;
   return controls_->apply(job.setting);
 }
 
@@ -59,6 +59,7 @@ void Slot::run(JobPointer job) {
   run.options.give_up_above = request.repeat ? 1e300 : request.give_up_above;
   run.options.objective_quantity = request.objective_quantity;
   run.options.reference_only = job->reference_only;
+  run.options.resources_only = request.resources_only;
   job_ = std::move(job);
   seat_.ask(std::move(run), time_limit_);
 }
@@ -67,7 +68,7 @@ Slot::Finished Slot::take(Ran ran) {
   Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement)};
   finished.job->ours += std::max(0.0, seat_.since_asked() - ran.seconds);
   has_reference_ = ran.has_reference;
-  if (controls_ && !finished.job->reference_only)
+  if (controls_ && !finished.job->reference_only && !finished.job->request.resources_only)
     controls_->compare(finished.job->setting, finished.measurement);
   if (!ran.healthy) seat_.clear();
   return finished;

@@ -21,6 +21,7 @@
 #include "evaluate/energy_link.hpp"
 #include "evaluate/machine_fault.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/round.hpp"
 #include "measure/keep_warm.hpp"
 
 namespace ergotune {
@@ -101,6 +102,7 @@ class CompileService {
     const Kernel& kernel = problem_.kernels.at(request.kernel);
     CompileOutcome outcome = step_.run(
         [&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
+    if (outcome.status != Status::ok) outcome.message = about_kernel(kernel, outcome.message);
     return {request.id,      outcome.status,    std::move(outcome.message), std::move(outcome.binary),
             outcome.seconds, outcome.from_cache};
   }

@@ -41,18 +41,48 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
 }  // namespace
 
 const Value* ConfigurationScope::find(std::string_view name) const {
+  if (loops_) {
+    if (const auto variable = loops_->find(name); variable != loops_->end()) return &variable->second;
+  }
   const std::size_t count = std::min(parameters_->size(), values_->size());
   for (std::size_t i = 0; i < count; ++i) {
-    if ((*parameters_)[i].name == name) return &(*values_)[i];
+    const std::string& full = (*parameters_)[i].name;
+    if (full == name) return &(*values_)[i];
+    if (!kernel_.empty() && full.size() == kernel_.size() + 1 + name.size() && full.starts_with(kernel_) &&
+        full[kernel_.size()] == '.' && full.ends_with(name))
+      return &(*values_)[i];
   }
   const auto constant = constants_->find(name);
   return constant != constants_->end() ? &constant->second : nullptr;
 }
 
+std::string_view macro_name(const Kernel& kernel, const Parameter& parameter) {
+  if (parameter.kind != ParameterKind::code) return {};
+  const std::string_view name = parameter.name;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return name;
+  return name.substr(0, dot) == kernel.name ? name.substr(dot + 1) : std::string_view();
+}
+
+std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel) {
+  // Templates may also name what belongs to another kernel.
+  std::vector<std::string> named = kernel.function.names();
+  for (const auto& [language, options] : kernel.options)
+    for (const Template& option : options)
+      for (std::string& name : option.names()) named.push_back(std::move(name));
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
+    const Parameter& parameter = problem.parameters[i];
+    const bool in_template = std::find(named.begin(), named.end(), parameter.name) != named.end();
+    if (!macro_name(kernel, parameter).empty() || in_template) positions.push_back(i);
+  }
+  return positions;
+}
+
 CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const DeviceInfo& device,
                             const Constants& constants, const Configuration& configuration) {
   const KernelSource& source = source_for_device(kernel, device.backend);
-  const ConfigurationScope names(problem.parameters, configuration, constants);
+  const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
   const Scope scope = names.scope();
   CompileJob job;
   job.language = source.language;
@@ -61,11 +91,11 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   for (const auto& folder : include_folders_of(source)) job.include_folders.push_back(folder.string());
   const auto is_parameter = [&](const std::string& name) {
     return std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                       [&](const Parameter& p) { return p.name == name; });
+                       [&](const Parameter& p) { return p.name == name || macro_name(kernel, p) == name; });
   };
   for (std::size_t i = 0; i < std::min(problem.parameters.size(), configuration.size()); ++i) {
-    if (problem.parameters[i].kind != ParameterKind::code) continue;
-    job.defines.emplace_back(problem.parameters[i].name, macro_text(configuration[i]));
+    const std::string_view macro = macro_name(kernel, problem.parameters[i]);
+    if (!macro.empty()) job.defines.emplace_back(macro, macro_text(configuration[i]));
   }
   for (const auto& [name, value] : constants) {
     if (name.find('.') != std::string::npos || is_parameter(name)) continue;
@@ -80,8 +110,13 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     }
   }
   job.function = kernel.function.render(scope);
-  job.arguments = signature_of(kernel.arguments.empty() ? problem.kernel().arguments : kernel.arguments);
+  job.arguments = signature_of(arguments_of(problem, kernel));
   return job;
+}
+
+const std::vector<Argument>& arguments_of(const Problem& problem, const Kernel& kernel) {
+  const bool borrows = kernel.arguments.empty() && !problem.has_named_kernels();
+  return borrows ? problem.kernel().arguments : kernel.arguments;
 }
 
 LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ergotune/device/device.hpp"
@@ -11,12 +14,17 @@
 
 namespace ergotune {
 
-/// Names and values for expressions: a configuration's parameters before constants.
+/// The variables of a workload's loops where it stands; 0 for those whose loop is elsewhere.
+using LoopVariables = std::map<std::string, Value, std::less<>>;
+
+/// Names and values for expressions: variables of loops, a configuration's parameters, constants. Inside a kernel with a
+/// name, its own parameters go without it.
 class ConfigurationScope {
  public:
   ConfigurationScope(const std::vector<Parameter>& parameters, const Configuration& values,
-                     const Constants& constants)
-      : parameters_(&parameters), values_(&values), constants_(&constants) {}
+                     const Constants& constants, std::string_view kernel = {},
+                     const LoopVariables* loops = nullptr)
+      : parameters_(&parameters), values_(&values), constants_(&constants), kernel_(kernel), loops_(loops) {}
   const Value* find(std::string_view name) const;
   /// Refers to this object.
   Scope scope() const {
@@ -27,12 +35,24 @@ class ConfigurationScope {
   const std::vector<Parameter>* parameters_;
   const Configuration* values_;
   const Constants* constants_;
+  std::string_view kernel_;
+  const LoopVariables* loops_;
 };
+
+/// What a kernel's source sees of a parameter: the macro's name; empty for what it does not see (an execution parameter,
+/// one that belongs to another kernel or to the workload).
+std::string_view macro_name(const Kernel& kernel, const Parameter& parameter);
+/// Positions in Problem::parameters of what `kernel`'s compiled code depends on.
+std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel);
+
 
 /// The job that compiles `kernel` (the problem's own or a reference). Code parameters and constants become
 /// macros: booleans 1 and 0, strings as they are; device properties and execution parameters do not.
 CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const DeviceInfo& device,
                             const Constants& constants, const Configuration& configuration);
+
+/// A kernel's arguments; a reference that has none takes those of the problem's one kernel.
+const std::vector<Argument>& arguments_of(const Problem& problem, const Kernel& kernel);
 
 /// Grid and block; a global size is rounded up to whole blocks. Throws UserError for a size below 1 or beyond
 /// 2^32.

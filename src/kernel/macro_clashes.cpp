@@ -8,6 +8,8 @@
 #include <set>
 #include <string_view>
 
+#include "kernel/configure.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -133,11 +135,11 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
   return clashes;
 }
 
-std::vector<std::string> macro_clash_notes(const Problem& problem, const Constants& constants,
+std::vector<std::string> macro_clash_notes(const Problem& problem, const Kernel& kernel, const Constants& constants,
                                            const std::vector<const KernelSource*>& sources) {
   std::vector<std::string> macros;
   for (const Parameter& parameter : problem.parameters)
-    if (parameter.kind == ParameterKind::code) macros.push_back(parameter.name);
+    if (const std::string_view name = macro_name(kernel, parameter); !name.empty()) macros.emplace_back(name);
   for (const auto& [name, value] : constants)
     if (name.find('.') == std::string::npos) macros.push_back(name);
   std::vector<std::string> notes;

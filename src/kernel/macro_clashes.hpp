@@ -19,8 +19,8 @@ struct MacroClash {
 /// knows. Source is read as text, so that what a macro or an included file declares is not seen.
 std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros);
 
-/// What to tell the user of each of them, for the kernel and its reference on a device of this kind.
-std::vector<std::string> macro_clash_notes(const Problem& problem, const Constants& constants,
+/// What to tell the user of each of them, for one of the problem's kernels or its reference.
+std::vector<std::string> macro_clash_notes(const Problem& problem, const Kernel& kernel, const Constants& constants,
                                            const std::vector<const KernelSource*>& sources);
 
 }  // namespace ergotune

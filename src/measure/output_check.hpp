@@ -31,6 +31,7 @@ class OutputCheck {
  private:
   bool compares() const;
   void read(const std::string& name);
+  bool compared(const std::string& name) const;
   bool right(Measurement& result);
   bool right_for_user(Measurement& result);
 

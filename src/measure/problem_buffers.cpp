@@ -30,12 +30,13 @@ void check_distinct(const std::vector<Argument>& arguments) {
 
 ArgumentLists argument_lists(const Problem& problem) {
   ArgumentLists lists;
-  for (const Kernel& kernel : problem.kernels) lists.push_back(&kernel.arguments);
+  for (const std::size_t kernel : first_order(problem)) lists.push_back(&problem.kernels[kernel].arguments);
   return lists;
 }
 
 ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
-                               const ProblemBuffers* like)
+                               const ProblemBuffers* like,
+                               const std::vector<std::pair<std::string, std::string>>& swapped)
     : device_(device) {
   std::size_t position = 0;
   for (const auto* arguments : lists) {
@@ -45,6 +46,7 @@ ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const
       ++position;
     }
   }
+  for (const auto& [first, second] : swapped) join(first, second);
   for (const Slot& slot : slots_)
     if (slot.written) outputs_.push_back(slot.argument->name);
   std::size_t total = 0;
@@ -90,6 +92,19 @@ void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t byt
   slot.written = true;
 }
 
+void ProblemBuffers::join(const std::string& first, const std::string& second) {
+  Slot &one = slots_[by_name_.at(first)], &other = slots_[by_name_.at(second)];
+  if (one.contents.size() != other.contents.size() || one.argument->type != other.argument->type)
+    throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one has {} elements of {}, the other {} of {}", first,
+                                second, one.contents.size() / size_of(one.argument->type), to_string(one.argument->type),
+                                other.contents.size() / size_of(other.argument->type), to_string(other.argument->type)),
+                    other.argument->place);
+  const bool written = one.written || other.written;
+  one.written = other.written = written;
+  // After an odd number of swaps the next round would read what this one has written.
+  one.in_out = other.in_out = written;
+}
+
 void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
   try {
     slot.live = std::make_unique<GuardedBuffer>(device_, slot.contents, by_name_.at(slot.argument->name));
@@ -118,14 +133,16 @@ void ProblemBuffers::keep_copies() {
 }
 
 std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments,
-                                                 const Scope& scope) const {
+                                                 const Scope& scope, const BufferNames& names) const {
   std::vector<KernelArgument> bound(arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
     switch (argument.kind) {
-      case Argument::Kind::buffer:
-        bound[i].buffer = &slot(argument.name).live->inside();
+      case Argument::Kind::buffer: {
+        const auto other = names.find(argument.name);
+        bound[i].buffer = &slot(other == names.end() ? argument.name : other->second).live->inside();
         break;
+      }
       case Argument::Kind::scalar:
         bound[i].scalar = scalar_bytes(argument.type, argument.value.evaluate(scope), argument.place);
         break;
@@ -156,8 +173,14 @@ bool ProblemBuffers::has_in_out() const {
 }
 
 void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into) const {
+  const auto other = final_names_.find(name);
   into.resize(bytes(name));
-  device_.read(slot(name).live->inside(), into);
+  device_.read(slot(other == final_names_.end() ? name : other->second).live->inside(), into);
+}
+
+void ProblemBuffers::write(const std::string& name, std::span<const std::byte> contents) {
+  const auto other = final_names_.find(name);
+  slot(other == final_names_.end() ? name : other->second).live->write(contents);
 }
 
 std::string ProblemBuffers::written_outside() {

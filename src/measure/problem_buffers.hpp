@@ -9,6 +9,7 @@
 
 #include "ergotune/device/device.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "kernel/round.hpp"
 #include "measure/guarded_buffer.hpp"
 
 namespace ergotune {
@@ -21,13 +22,18 @@ class ProblemBuffers {
  public:
   /// Allocates and fills; the lists must live as long. Arguments of the same name are the same buffer. Where
   /// `like` is given, buffers of its names begin as its do. Throws UserError when the buffers do not fit,
-  /// when kernels do not agree on type or size, or when an expression or a file is bad.
+  /// when kernels do not agree on type or size, or when an expression or a file is bad. What is swapped must be alike;
+  /// what is written to one of a pair may be in either.
   ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
-                 const ProblemBuffers* like = nullptr);
+                 const ProblemBuffers* like = nullptr,
+                 const std::vector<std::pair<std::string, std::string>>& swapped = {});
 
-  /// The arguments of one kernel for one configuration: buffers, scalars and local memory evaluated in
-  /// `scope`.
-  std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope) const;
+  /// The arguments of one kernel for one configuration: buffers, as `names` has them by now, scalars and local memory
+  /// evaluated in `scope`.
+  std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope,
+                                   const BufferNames& names = {}) const;
+  /// What names stand for at the end of a round: read() goes by it.
+  void set_final_names(BufferNames names) { final_names_ = std::move(names); }
   /// Puts what a round may have changed back, queued with the launches. `everything`: read-only inputs too,
   /// which a faulty kernel may have written.
   void restore(bool everything = false);
@@ -42,6 +48,8 @@ class ProblemBuffers {
   std::size_t bytes(const std::string& name) const { return slot(name).contents.size(); }
   /// The device's contents.
   void read(const std::string& name, std::vector<std::byte>& into) const;
+  /// New contents of as many bytes, until the next restore().
+  void write(const std::string& name, std::span<const std::byte> contents);
 
   /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's
   /// copies; empty when none was.
@@ -60,6 +68,7 @@ class ProblemBuffers {
   void add(const Argument& argument, std::size_t position, const Constants& constants,
            const ProblemBuffers* like);
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
+  void join(const std::string& first, const std::string& second);
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();
   void repair();
@@ -68,6 +77,7 @@ class ProblemBuffers {
   std::vector<Slot> slots_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::string> outputs_;
+  BufferNames final_names_;
 };
 
 }  // namespace ergotune

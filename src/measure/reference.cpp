@@ -45,8 +45,7 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
 /// reference runs. A reference with its own argument list meets the problem's arguments by name.
 ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
                               const DeviceInfo& measured, const ProblemBuffers& inputs) {
-  const std::vector<Argument>& arguments =
-      reference.arguments.empty() ? problem.kernel().arguments : reference.arguments;
+  const std::vector<Argument>& arguments = arguments_of(problem, reference);
   const Constants constants = problem.constants_for(measured.name, measured.properties);
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);

@@ -7,8 +7,9 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/measure/workload.hpp"
 #include "kernel/configure.hpp"
+#include "measure/loaded_round.hpp"
+#include "measure/mix.hpp"
 #include "measure/observation.hpp"
 #include "measure/output_check.hpp"
 #include "measure/problem_buffers.hpp"
@@ -26,30 +27,6 @@ MeasureOptions MeasureOptions::from(const Settings& settings) {
 }
 
 namespace {
-
-/// One configuration's kernels, loaded and bound, and the rounds made of them.
-struct LoadedRound {
-  std::vector<std::unique_ptr<LoadedKernel>> kernels;
-  std::unique_ptr<Workload> workload;
-};
-
-/// What the compiled code needs, of several kernels the most.
-void note_resources(const std::vector<std::unique_ptr<LoadedKernel>>& kernels, Measurement& result) {
-  LoadedKernel::Resources most;
-  for (const auto& kernel : kernels) {
-    const LoadedKernel::Resources one = kernel->resources();
-    most.registers = std::max(most.registers, one.registers);
-    most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
-    most.local_bytes = std::max(most.local_bytes, one.local_bytes);
-  }
-  const auto note_resource = [&](const char* name, int value) {
-    if (value >= 0)
-      result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
-  };
-  note_resource("registers", most.registers);
-  note_resource("shared_bytes", most.shared_bytes);
-  note_resource("local_bytes", most.local_bytes);
-}
 
 }  // namespace
 
@@ -72,7 +49,7 @@ struct Runner::State {
         problem(p),
         options(std::move(o)),
         constants(p.constants_for(d.info().name, d.info().properties)),
-        buffers(d, argument_lists(p), constants),
+        buffers(d, argument_lists(p), constants, nullptr, swapped_buffers(p)),
         outputs(p, d, buffers, options),
         timer(device, options) {
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
@@ -86,32 +63,59 @@ struct Runner::State {
 
   void run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& run,
            Measurement& result);
-  LoadedRound load(const Configuration& configuration, std::span<const Binary> binaries);
+  double first_round(LoadedRound& round);
+  bool verify(LoadedRound& round, bool reference_only, Measurement& result);
+  bool race(LoadedRound& round);
   double warm_up(Workload& workload, double expected_seconds);
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, Measurement& result);
 };
 
-LoadedRound Runner::State::load(const Configuration& configuration, std::span<const Binary> binaries) {
-  if (binaries.size() != problem.kernels.size())
-    throw Error(fmt::format("the problem has {} kernels, but {} binaries came", problem.kernels.size(),
-                            binaries.size()));
-  const ConfigurationScope scope_of(problem.parameters, configuration, constants);
-  const Scope scope = scope_of.scope();
-  LoadedRound round;
-  std::vector<LoadedKernel*> kernels;
-  std::vector<WorkloadStep> steps;
-  for (std::size_t k = 0; k < binaries.size(); ++k) {
-    const Kernel& kernel = problem.kernels[k];
-    const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
-    round.kernels.push_back(device.load(binaries[k]));
-    round.kernels.back()->bind(geometry, buffers.bind(kernel.arguments, scope));
-    kernels.push_back(round.kernels.back().get());
-    steps.push_back({.kernel = k});
+/// The first round of a configuration; what the device refuses is said with the kernel that it was.
+double Runner::State::first_round(LoadedRound& round) {
+  try {
+    return timer.once(round.workload());
+  } catch (const DeviceError& error) {
+    if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) throw;
+    throw DeviceError(error.fault(), about_kernel(round.last_kernel(), error.what()), error.native_code());
   }
-  round.workload = std::make_unique<KernelWorkload>(device, std::move(kernels), std::move(steps));
-  return round;
+}
+
+/// Side by side nothing is right by having been right once: so many rounds are looked at.
+constexpr int kConcurrentChecks = 3;
+
+/// Looks at what a round has left. The first right outputs of kernels that run side by side come from a round in sequence.
+bool Runner::State::verify(LoadedRound& round, bool reference_only, Measurement& result) {
+  if (!round.concurrent()) return outputs.verify(result, reference_only);
+  if (!outputs.has_reference()) {
+    buffers.restore();
+    timer.once(round.in_sequence());
+    if (!outputs.verify(result, reference_only)) return false;
+    if (reference_only) return true;
+    buffers.restore();
+    timer.once(round.workload());
+  }
+  for (int i = 0; i < kConcurrentChecks; ++i) {
+    if (i > 0) {
+      buffers.restore();
+      timer.once(round.workload());
+    }
+    result.message.clear();
+    if (outputs.verify(result, reference_only)) continue;
+    if (race(round))
+      result.message = "a race: in sequence the same kernels are right, side by side they are not; " + result.message;
+    return false;
+  }
+  return true;
+}
+
+/// Whether the kernels are right when they run one after the other.
+bool Runner::State::race(LoadedRound& round) {
+  Measurement alone;
+  buffers.restore(true);
+  timer.once(round.in_sequence());
+  return outputs.verify(alone, false);
 }
 
 double Runner::State::warm_up(Workload& workload, double expected_seconds) {
@@ -185,8 +189,9 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
 void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
                         const RunOptions& run, Measurement& result) {
   const double started = host_seconds();
-  const LoadedRound round = load(configuration, binaries);
-  note_resources(round.kernels, result);
+  LoadedRound round(device, problem, constants, buffers, configuration, binaries);
+  round.note_resources(result);
+  if (run.resources_only) return;
 
   ObservedConfiguration observed;
   observed.names = &parameter_names;
@@ -198,20 +203,24 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   // The round that is verified is the first of all: what comes after it may rely on kernels that work.
   buffers.restore(inputs_suspect);
   inputs_suspect = false;
-  const double first_seconds = timer.once(*round.workload);
+  const double first_seconds = first_round(round);
   if (outputs.wanted()) {
-    const bool right = outputs.verify(result, run.reference_only);
+    const bool right = verify(round, run.reference_only, result);
     result.verify_seconds = host_seconds() - started;
     inputs_suspect = !right;
     if (!right) return;
   }
   if (run.reference_only) return;
 
-  observed.expected_launch_seconds = warm_up(*round.workload, first_seconds);
+  observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   if (!observation.empty()) observation.register_configuration(observed);
-  TimingResult timing = time(*round.workload, observed.expected_launch_seconds, run);
+  TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);
   if (!note_time(timing, result)) return;
-  observe(*round.workload, timing, result);
+  if (problem.has_named_kernels() && !timing.gave_up) {
+    if (buffers.has_in_out()) buffers.restore();
+    measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
+  }
+  observe(round.workload(), timing, result);
   result.times = std::move(timing.samples);
 }
 

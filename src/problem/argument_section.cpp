@@ -1,4 +1,4 @@
-// kernel.arguments: scalars, buffers and how they are filled, local memory.
+// kernel.arguments and [buffers]: scalars, buffers and how they are filled, local memory.
 #include <fmt/format.h>
 
 #include <set>
@@ -98,21 +98,40 @@ Access read_access(const Table& table) {
       table.place_of(*table.find("access")));
 }
 
-Argument read_argument(const Table& table, std::size_t position, const std::filesystem::path& folder) {
-  table.allow({"name", "type", "value", "count", "local_count", "fill", "access"});
+ElementType read_type(const Table& table, const std::string& what) {
+  const std::string type = table.text("type", "the type of its elements, such as \"float32\"");
+  if (const auto known = element_type(type)) return *known;
+  throw UserError(fmt::format("unknown type \"{}\" of {}{}", type, what, suggestion(type, kTypeNames)),
+                  table.place_of(*table.find("type")));
+}
+
+/// { buffer = "x", access = "write" }: the one of that name in [buffers].
+Argument read_reference(const Table& table, const std::vector<Argument>& buffers) {
+  table.allow({"buffer", "access"});
+  const std::string name = table.text("buffer", "the name of a buffer in [buffers]");
+  std::vector<std::string> names;
+  for (const Argument& buffer : buffers) {
+    names.push_back(buffer.name);
+    if (buffer.name != name) continue;
+    Argument argument = buffer;
+    argument.access = read_access(table);
+    argument.place = table.place();
+    return argument;
+  }
+  throw UserError(fmt::format("[buffers] has no \"{}\"{}", name, suggestion(name, names)),
+                  table.place_of(*table.find("buffer")));
+}
+
+Argument read_argument(const Table& table, std::size_t position, const std::filesystem::path& folder,
+                       const std::vector<Argument>& buffers) {
+  if (table.has("buffer")) return read_reference(table, buffers);
+  table.allow({"name", "type", "value", "count", "local_count", "fill", "access", "buffer"});
   table.at_most_one_of({"value", "count", "local_count"});
   Argument argument;
   argument.place = table.place();
   argument.name = table.text("name", "what the argument is called");
-  const std::string type = table.text("type", "the type of its elements, such as \"float32\"");
-  if (const auto known = element_type(type)) {
-    argument.type = *known;
-  } else {
-    throw UserError(fmt::format("unknown type \"{}\" of argument \"{}\"{}", type, argument.name,
-                                suggestion(type, kTypeNames)),
-                    table.place_of(*table.find("type")));
-  }
   const std::string what = fmt::format("argument \"{}\"", argument.name);
+  argument.type = read_type(table, what);
   if (const toml::node* value = table.find("value")) {
     argument.kind = Argument::Kind::scalar;
     argument.value = table.expression_of(*value, "the value of " + what);
@@ -144,8 +163,48 @@ Argument read_argument(const Table& table, std::size_t position, const std::file
 
 }  // namespace
 
+std::vector<Argument> read_buffers(const Table& parent, const std::filesystem::path& folder) {
+  std::vector<Argument> buffers;
+  for (const Entry& entry : parent.entries()) {
+    const Table table = parent.table(entry);
+    table.allow({"type", "count", "fill"});
+    Argument buffer;
+    buffer.place = entry.place;
+    buffer.name = entry.key;
+    const std::string what = fmt::format("buffer \"{}\"", entry.key);
+    buffer.type = read_type(table, what);
+    buffer.count = table.expression_of(table.require("count", "the number of its elements"),
+                                       "the count of " + what);
+    buffer.fill.seed = buffers.size() + 1;
+    read_fill(table, buffer, folder);
+    buffers.push_back(std::move(buffer));
+  }
+  return buffers;
+}
+
+void settle_buffers(const Table& root, std::vector<Kernel>& kernels) {
+  const auto buffers = root.optional_table("buffers");
+  if (!buffers) return;
+  for (const Entry& entry : buffers->entries()) {
+    bool used = false, written = false;
+    std::vector<Argument*> uses;
+    for (Kernel& kernel : kernels) {
+      for (Argument& argument : kernel.arguments) {
+        if (argument.kind != Argument::Kind::buffer || argument.name != entry.key) continue;
+        uses.push_back(&argument);
+        used = true;
+        written = written || argument.access != Access::read;
+      }
+    }
+    if (!used) throw UserError(fmt::format("no kernel has buffer \"{}\" among its arguments", entry.key), entry.place);
+    if (!written || entry.node->as_table()->contains("fill")) continue;
+    for (Argument* argument : uses) argument->fill.kind = Fill::Kind::constant;
+  }
+}
+
 std::vector<Argument> read_arguments(const Table& parent, const toml::node& node,
-                                     const std::filesystem::path& folder) {
+                                     const std::filesystem::path& folder,
+                                     const std::vector<Argument>& buffers) {
   const toml::array* list = node.as_array();
   if (!list)
     parent.wrong_kind(node, "\"arguments\"", "a list of tables, in the order of the kernel's arguments");
@@ -153,10 +212,10 @@ std::vector<Argument> read_arguments(const Table& parent, const toml::node& node
   std::set<std::string> names;
   for (const toml::node& item : *list) {
     const Table table = parent.table(item, fmt::format("argument {}", result.size() + 1));
-    result.push_back(read_argument(table, result.size(), folder));
+    result.push_back(read_argument(table, result.size(), folder, buffers));
     if (!names.insert(result.back().name).second) {
       throw UserError(fmt::format("two arguments are called \"{}\"", result.back().name),
-                      table.key_place("name"));
+                      table.key_place(table.has("buffer") ? "buffer" : "name"));
     }
   }
   return result;

@@ -3,52 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "ergotune/problem/quantity.hpp"
+#include "problem/names.hpp"
 
 namespace ergotune {
 
 namespace {
-
-/// Names that an expression may use, in the words of the message when it uses another.
-class Names {
- public:
-  void add(const std::string& name) { names_.push_back(name); }
-  bool knows(std::string_view name) const {
-    return name.starts_with("device.") || std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
-  const std::vector<std::string>& list() const { return names_; }
-
- private:
-  std::vector<std::string> names_;
-};
-
-/// Where `name` stands in an expression: its own place in the text, as far as that can be told.
-SourcePlace place_in(const Expression& expression, std::string_view name) {
-  const std::string& text = expression.text();
-  const auto word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-  };
-  for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    const bool begins = at == 0 || !word(text[at - 1]);
-    const bool ends = at + name.size() == text.size() || !word(text[at + name.size()]);
-    if (begins && ends) return shifted(expression.place(), at);
-  }
-  return expression.place();
-}
-
-void check(const Expression& expression, const Names& names, const std::string& what) {
-  for (const std::string& name : expression.names()) {
-    if (names.knows(name)) continue;
-    throw UserError(fmt::format("unknown name \"{}\" in {}{}", name, what, suggestion(name, names.list())),
-                    place_in(expression, name));
-  }
-}
-
-void check(const Template& text, const Names& names, const std::string& what) {
-  for (const Expression& expression : text.expressions()) check(expression, names, what);
-}
 
 Names constant_names(const Problem& problem) {
   Names names;
@@ -110,6 +71,7 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
 
 void check_metrics(const Problem& problem, Names names) {
   for (const QuantityInfo& quantity : quantities()) names.add(std::string(quantity.name));
+  for (const std::string& name : mix_quantities(problem)) names.add(name);
   for (const Metric& metric : problem.metrics) {
     for (const std::string& name : metric.expression.names()) {
       // Observers may bring quantities of any name, so only what looks like a slip is one.
@@ -120,12 +82,19 @@ void check_metrics(const Problem& problem, Names names) {
   }
 }
 
+/// A kernel's own parameter reaches its source without the kernel's name, where another of that name would meet it.
 void check_distinct(const Problem& problem) {
   for (const Parameter& parameter : problem.parameters) {
-    if (!problem.constants.contains(parameter.name)) continue;
-    throw UserError(
-        fmt::format("\"{}\" is both a constant and a parameter; rename one of them", parameter.name),
-        parameter.place);
+    const std::string macro = parameter.name.substr(parameter.name.find('.') + 1);  // npos + 1 is 0
+    if (problem.constants.contains(macro))
+      throw UserError(fmt::format("\"{}\" is both a constant and a parameter; rename one of them", macro),
+                      parameter.place);
+    for (const Parameter& other : problem.parameters) {
+      if (&other == &parameter || other.name != macro) continue;
+      throw UserError(fmt::format("\"{}\" is a parameter of all kernels, and here one of a single kernel; rename one of them",
+                                  macro),
+                      parameter.place);
+    }
   }
 }
 
@@ -176,7 +145,9 @@ void check_names(const Problem& problem) {
           restriction.name.empty() ? fmt::format("restriction {}", i + 1)
                                    : fmt::format("restriction \"{}\"", restriction.name));
   }
-  check_kernel(problem.kernel(), constants, names);
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k)
+    check_kernel(problem.kernels[k], constants, names_inside(problem, k, names));
+  check_workload(problem, names);
   if (problem.verification.reference) {
     check_kernel(*problem.verification.reference, constants, names);
   }

@@ -36,6 +36,10 @@ Json write(const Verification& verification);
 Kernel read_kernel(const Json& json);
 Verification read_verification(const Json& json);
 
+// document_workload.cpp
+Json write(const Step& step);
+Step read_step(const Json& json);
+
 // serialise.cpp
 Json write(const Parameter& parameter);
 Json write(const ExecutionParameterSpec& spec);

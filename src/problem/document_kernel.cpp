@@ -73,7 +73,7 @@ static Argument read_argument(const Json& json) {
 Json write(const Kernel& kernel) {
   Json options = Json::object();
   for (const auto& [language, list] : kernel.options) options[language] = write_list(list);
-  return Json{{"function", write(kernel.function)},
+  Json json{{"function", write(kernel.function)},
               {"sources", write_list(kernel.sources)},
               {"arguments", write_list(kernel.arguments)},
               {"grid", write_list(kernel.launch.grid)},
@@ -81,9 +81,12 @@ Json write(const Kernel& kernel) {
               {"block", write_list(kernel.launch.block)},
               {"shared_memory_bytes", write(kernel.launch.shared_memory_bytes)},
               {"options", options}};
+  if (!kernel.name.empty()) json["name"] = kernel.name;
+  return json;
 }
 Kernel read_kernel(const Json& json) {
   Kernel kernel;
+  kernel.name = json.value("name", "");
   kernel.function = read_template(json.at("function"));
   kernel.sources = read_list<KernelSource>(json.at("sources"), read_source);
   kernel.arguments = read_list<Argument>(json.at("arguments"), read_argument);
@@ -105,6 +108,7 @@ Json write(const Verification& verification) {
             {"absolute_tolerance", number(verification.absolute_tolerance)},
             {"relative_tolerance", number(verification.relative_tolerance)}};
   if (verification.reference) json["reference"] = write(*verification.reference);
+  if (!verification.outputs.empty()) json["outputs"] = verification.outputs;
   return json;
 }
 Verification read_verification(const Json& json) {
@@ -113,6 +117,7 @@ Verification read_verification(const Json& json) {
   for (const auto& [name, file] : json.at("files").items()) verification.files[name] = read_path(file);
   verification.absolute_tolerance = number(json.at("absolute_tolerance"));
   verification.relative_tolerance = number(json.at("relative_tolerance"));
+  if (json.contains("outputs")) verification.outputs = json.at("outputs").get<std::vector<std::string>>();
   if (json.contains("reference")) {
     verification.reference = std::make_shared<Kernel>(read_kernel(json.at("reference")));
   }

@@ -90,7 +90,7 @@ Json describe(const Kernel& kernel) {
   for (const Argument& argument : kernel.arguments) arguments.push_back(describe(argument));
   for (const auto& [language, list] : kernel.options)
     if (!list.empty()) options[language] = document::write_list(list);
-  return Json{{"function", write(kernel.function)},
+  Json json{{"function", write(kernel.function)},
               {"sources", sources},
               {"arguments", arguments},
               {"grid", plain(kernel.launch.grid)},
@@ -98,6 +98,36 @@ Json describe(const Kernel& kernel) {
               {"block", plain(kernel.launch.block)},
               {"shared_memory_bytes", plain(kernel.launch.shared_memory_bytes)},
               {"options", options}};
+  if (!kernel.name.empty()) json["name"] = kernel.name;
+  return json;
+}
+
+Json describe(const Step& step) {
+  using Kind = Step::Kind;
+  Json json{{"kind", static_cast<int>(step.kind)}, {"priority", write(step.priority)}};
+  Json steps = Json::array();
+  for (const Step& inner : step.steps) steps.push_back(describe(inner));
+  switch (step.kind) {
+    case Kind::launch:
+      json["launch"] = {step.kernel, plain(step.launches)};
+      break;
+    case Kind::loop:
+      json["loop"] = {step.variable, plain(step.from), plain(step.to), plain(step.by), steps};
+      break;
+    case Kind::swap:
+      json["swap"] = {step.first, step.second};
+      break;
+    case Kind::concurrent:
+      json["concurrent"] = steps;
+      if (step.order.text().empty()) break;
+      json["order"] = write(step.order);
+      for (const Step& branch : step.steps) json["branches"].push_back(branch.name);
+      break;
+    case Kind::group:
+      json["group"] = steps;
+      break;
+  }
+  return json;
 }
 
 Json describe(const Verification& verification) {
@@ -106,6 +136,7 @@ Json describe(const Verification& verification) {
   json["tolerances"] = {number(verification.absolute_tolerance), number(verification.relative_tolerance)};
   if (verification.reference) json["reference"] = describe(*verification.reference);
   for (const auto& [name, file] : verification.files) json["files"][name] = contents_of(file);
+  if (!verification.outputs.empty()) json["outputs"] = verification.outputs;
   return json;
 }
 
@@ -156,7 +187,7 @@ Json describe_list(const std::vector<T>& items) {
 std::string identity_of(const Problem& problem) {
   Json by_device = Json::object();
   for (const auto& [device, constants] : problem.constants_by_device) by_device[device] = write(constants);
-  const Json json{{"identity", kIdentityVersion},
+  Json json{{"identity", kIdentityVersion},
                   {"kernels", describe_list(problem.kernels)},
                   {"constants", write(problem.constants)},
                   {"constants_by_device", by_device},
@@ -165,6 +196,7 @@ std::string identity_of(const Problem& problem) {
                   {"restrictions", describe(problem.restrictions)},
                   {"verification", describe(problem.verification)},
                   {"simulation", plain(problem.simulation)}};
+  if (!problem.steps.empty()) json["steps"] = describe_list(problem.steps);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

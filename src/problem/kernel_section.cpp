@@ -187,13 +187,31 @@ double tolerance(const Table& table, const char* key, double otherwise) {
   return *value;
 }
 
-void read_expected_files(const Table& table, const std::filesystem::path& folder, const Kernel& main,
-                         Verification& verification) {
-  std::vector<std::string> buffers;
-  for (const Argument& argument : main.arguments) {
-    if (argument.kind == Argument::Kind::buffer && argument.access != Access::read)
-      buffers.push_back(argument.name);
+std::vector<std::string> outputs_of(const std::vector<Kernel>& kernels) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : kernels) {
+    for (const Argument& argument : kernel.arguments) {
+      if (argument.kind == Argument::Kind::buffer && argument.access != Access::read)
+        names.push_back(argument.name);
+    }
   }
+  return names;
+}
+
+void read_outputs(const Table& table, const std::vector<Kernel>& kernels, Verification& verification) {
+  verification.outputs = table.optional_texts("outputs");
+  const std::vector<std::string> known = outputs_of(kernels);
+  for (const std::string& name : verification.outputs) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw UserError(fmt::format("\"{}\" is no output of {}{}", name,
+                                kernels.size() > 1 ? "the kernels" : "the kernel", suggestion(name, known)),
+                    table.key_place("outputs"));
+  }
+}
+
+void read_expected_files(const Table& table, const std::filesystem::path& folder,
+                         const std::vector<Kernel>& kernels, Verification& verification) {
+  const std::vector<std::string> buffers = outputs_of(kernels);
   for (const Entry& entry : table.entries()) {
     if (std::find(buffers.begin(), buffers.end(), entry.key) == buffers.end()) {
       throw UserError(
@@ -230,36 +248,42 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
   return std::move(*text);
 }
 
-Kernel read_kernel(const Table& table, const std::filesystem::path& folder, const Kernel* main,
-                   bool modelled) {
+Kernel read_kernel(const Table& table, const KernelContext& context) {
   std::vector<std::string> keys{"function", "source", "include_folders", "launch", "options"};
-  if (!main) keys.push_back("arguments");
+  if (!context.main) keys.push_back("arguments");
+  if (context.named) keys.push_back("parameters");
   table.allow(keys);
   Kernel kernel;
   const std::string function = table.text("function", "the name of the kernel function");
   kernel.function = Template::parse(function, table.inside(*table.find("function")));
-  if (!modelled || table.has("source")) kernel.sources = read_sources(table, folder);
+  if (!context.modelled || table.has("source")) kernel.sources = read_sources(table, context.folder);
   if (const auto launch = table.optional_table("launch")) {
     kernel.launch = read_launch(*launch);
-  } else if (main) {
-    kernel.launch = main->launch;
+  } else if (context.main) {
+    kernel.launch = context.main->launch;
   }
-  if (!modelled) check_launch(kernel, table);
+  if (!context.modelled) check_launch(kernel, table);
   kernel.options = read_options(table);
-  if (main) {
-    kernel.arguments = main->arguments;
+  if (context.main) {
+    kernel.arguments = context.main->arguments;
   } else if (const toml::node* arguments = table.find("arguments")) {
-    kernel.arguments = read_arguments(table, *arguments, folder);
+    kernel.arguments = read_arguments(table, *arguments, context.folder, context.buffers);
   }
   return kernel;
 }
 
-Verification read_verification(const Table& table, const std::filesystem::path& folder, const Kernel& main) {
-  table.allow({"reference", "kernel", "host_function", "files", "absolute_tolerance", "relative_tolerance"});
+Verification read_verification(const Table& table, const std::vector<Kernel>& kernels,
+                               const KernelContext& context) {
+  // The reference of one kernel takes its arguments; that of several has its own, which name the buffers it shares.
+  KernelContext reference{context.folder, nullptr, false, context.buffers};
+  if (kernels.front().name.empty()) reference.main = &kernels.front();
+  table.allow({"reference", "kernel", "host_function", "files", "outputs", "absolute_tolerance",
+               "relative_tolerance"});
   table.at_most_one_of({"reference", "kernel", "host_function", "files"});
   Verification verification;
   verification.absolute_tolerance = tolerance(table, "absolute_tolerance", verification.absolute_tolerance);
   verification.relative_tolerance = tolerance(table, "relative_tolerance", verification.relative_tolerance);
+  read_outputs(table, kernels, verification);
   if (const auto word = table.optional_text("reference")) {
     if (*word != "none" && *word != "first_correct") {
       throw UserError(fmt::format("unknown reference \"{}\"{}; or a table [verification.kernel], "
@@ -270,10 +294,10 @@ Verification read_verification(const Table& table, const std::filesystem::path& 
     verification.kind = *word == "none" ? Verification::Kind::none : Verification::Kind::first_correct;
   } else if (const auto kernel = table.optional_table("kernel")) {
     verification.kind = Verification::Kind::kernel;
-    verification.reference = std::make_shared<Kernel>(read_kernel(*kernel, folder, &main));
+    verification.reference = std::make_shared<Kernel>(read_kernel(*kernel, reference));
   } else if (const auto host = table.optional_table("host_function")) {
     verification.kind = Verification::Kind::host_function;
-    verification.reference = std::make_shared<Kernel>(read_kernel(*host, folder, &main));
+    verification.reference = std::make_shared<Kernel>(read_kernel(*host, reference));
     for (const KernelSource& source : verification.reference->sources) {
       if (on_host(source.language)) continue;
       throw UserError(
@@ -284,7 +308,7 @@ Verification read_verification(const Table& table, const std::filesystem::path& 
     }
   } else if (const auto files = table.optional_table("files")) {
     verification.kind = Verification::Kind::files;
-    read_expected_files(*files, folder, main, verification);
+    read_expected_files(*files, context.folder, kernels, verification);
   }
   return verification;
 }

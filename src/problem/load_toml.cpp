@@ -14,9 +14,26 @@ using namespace toml_reading;
 
 namespace {
 
+/// What is tuned and what it is tuned in: [parameters], and [kernel] or [kernels].
+void read_kernels(const Table& root, const KernelContext& context, Problem& problem) {
+  root.at_most_one_of({"kernel", "kernels"});
+  if (!root.has("kernels"))
+    root.require("parameters", "a table [parameters] with what is tuned");
+  if (const auto table = root.optional_table("parameters")) problem.parameters = read_parameters(*table);
+  if (root.has("kernels") || root.has("workload")) return read_workload(root, context, problem);
+  // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake.
+  if (root.has("kernel") || (!context.modelled && !root.optional_boolean("space_only").value_or(false))) {
+    root.require("kernel", "a table [kernel] with function, source and arguments");
+    problem.kernel() = read_kernel(*root.optional_table("kernel"), context);
+    settle_buffers(root, problem.kernels);
+  } else {
+    problem.kernel().function = Template::parse(problem.name);
+  }
+}
+
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "metrics", "verification", "observe", "observers", "plans", "tune",
+              "restrictions", "kernel", "kernels", "buffers", "workload", "metrics", "verification", "observe", "observers", "plans", "tune",
               "simulation", "space_only"});
   const auto folder = file.parent_path();
   Problem problem;
@@ -27,8 +44,12 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   if (const auto table = root.optional_table("constants_for")) {
     problem.constants_by_device = read_constants_by_device(*table);
   }
-  root.require("parameters", "a table [parameters] with what is tuned");
-  problem.parameters = read_parameters(*root.optional_table("parameters"));
+  // A model stands for the kernel on simulated devices.
+  KernelContext context;
+  context.folder = folder;
+  context.modelled = root.has("simulation");
+  if (const auto table = root.optional_table("buffers")) context.buffers = read_buffers(*table, folder);
+  read_kernels(root, context, problem);
   if (const auto table = root.optional_table("execution"))
     problem.execution_parameters = read_execution(*table);
   if (problem.parameters.empty() && problem.execution_parameters.empty()) {
@@ -36,18 +57,9 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   }
   if (const toml::node* node = root.find("restrictions"))
     problem.restrictions = read_restrictions(root, *node);
-  // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake. A
-  // model stands for the kernel on simulated devices.
-  const bool modelled = root.has("simulation");
-  if (root.has("kernel") || (!modelled && !root.optional_boolean("space_only").value_or(false))) {
-    root.require("kernel", "a table [kernel] with function, source and arguments");
-    problem.kernel() = read_kernel(*root.optional_table("kernel"), folder, nullptr, modelled);
-  } else {
-    problem.kernel().function = Template::parse(problem.name);
-  }
   if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
   if (const auto table = root.optional_table("verification")) {
-    problem.verification = read_verification(*table, folder, problem.kernel());
+    problem.verification = read_verification(*table, problem.kernels, context);
   }
   problem.observers = read_observers(root);
   if (const auto table = root.optional_table("tune")) problem.settings = read_tune(*table);

@@ -10,7 +10,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 14> kQuantities{{
+constexpr std::array<QuantityInfo, 16> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -26,9 +26,17 @@ constexpr std::array<QuantityInfo, 14> kQuantities{{
      false},
     {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
      std::nullopt, false},
+    {"occupancy", "", "share of a multiprocessor's threads that the code's registers and shared memory leave room for",
+     Producer::compiler, std::nullopt, false},
+    {"overlap", "", "share of a round's busy time in which kernels ran side by side", Producer::device, std::nullopt,
+     false},
     {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 }};
+
+// Those of one kernel among several: "time.NAME", "occupancy.NAME".
+constexpr QuantityInfo kTimeOfKernel{"time.NAME", "s", "device time of one kernel's launches in a round",
+                                     Producer::device, kLess, true};
 
 // How other tools and observers name what they measure. A unit is only claimed where these names leave no
 // doubt: their times come in s and in ms.
@@ -67,9 +75,19 @@ std::string to_string(Producer producer) {
 std::span<const QuantityInfo> quantities() { return kQuantities; }
 
 const QuantityInfo* quantity_info(std::string_view name) {
+  if (name.starts_with("time.")) return &kTimeOfKernel;
+  if (name.starts_with("occupancy.")) return quantity_info("occupancy");
   const auto found = std::find_if(kQuantities.begin(), kQuantities.end(),
                                   [&](const QuantityInfo& info) { return info.name == name; });
   return found == kQuantities.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> mix_quantities(const Problem& problem) {
+  std::vector<std::string> names;
+  if (!problem.has_named_kernels()) return names;
+  for (const char* quantity : {"time", "occupancy"})
+    for (const Kernel& kernel : problem.kernels) names.push_back(std::string(quantity) + "." + kernel.name);
+  return names;
 }
 
 std::string unit_of(std::string_view name, std::span<const Metric> metrics) {

@@ -190,6 +190,7 @@ static Problem read_problem(const Json& json) {
   if (json.contains("further_kernels")) {
     for (const Json& kernel : json.at("further_kernels")) problem.kernels.push_back(read_kernel(kernel));
   }
+  if (json.contains("steps")) problem.steps = read_list<Step>(json.at("steps"), read_step);
   problem.constants = read_constants(json.at("constants"));
   for (const auto& [device, constants] : json.at("constants_by_device").items()) {
     problem.constants_by_device[device] = read_constants(constants);
@@ -240,6 +241,7 @@ std::string serialise(const Problem& problem) {
   if (problem.kernels.size() > 1) {
     for (std::size_t k = 1; k < problem.kernels.size(); ++k) json["further_kernels"].push_back(write(problem.kernels[k]));
   }
+  if (!problem.steps.empty()) json["steps"] = write_list(problem.steps);
   if (!problem.observers.empty()) json["observers"] = write_list(problem.observers);
   // A source may hold bytes that are not UTF-8 (a comment in Latin-1); they must not stop a session.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -116,6 +116,8 @@ const std::array kTable{
                "Measure the best candidates again before reporting"}),
     searching({"early_stop", "--early-stop", &S::early_stop, "", nothing,
                "Stop when further improvement is unlikely"}),
+    searching({"occupancy", "--occupancy", &S::occupancy, "", nothing,
+               "Search only where every kernel's occupancy is above this share, such as 0.8", "everywhere"}),
 };
 
 std::string words_for(const Value& value) {

@@ -11,17 +11,6 @@ namespace ergotune::toml_reading {
 
 namespace {
 
-void check_identifier(const std::string& name, const char* what, const SourcePlace& place) {
-  const bool letters =
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  if (!name.empty() && letters && !std::isdigit(static_cast<unsigned char>(name[0]))) return;
-  throw UserError(
-      fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
-                  "and no digit first",
-                  name, what),
-      place);
-}
-
 void check_values(const Parameter& parameter) {
   if (parameter.values.empty() && !parameter.range) {
     throw UserError(fmt::format("parameter \"{}\" has no values", parameter.name), parameter.place);
@@ -169,6 +158,17 @@ RestrictionClass restriction_class(const Table& table) {
 }
 
 }  // namespace
+
+void check_identifier(const std::string& name, const char* what, const SourcePlace& place) {
+  const bool letters =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (!name.empty() && letters && !std::isdigit(static_cast<unsigned char>(name[0]))) return;
+  throw UserError(
+      fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
+                  "and no digit first",
+                  name, what),
+      place);
+}
 
 const std::vector<std::string>& execution_names() {
   static const std::vector<std::string> names{"core_clock_mhz", "memory_clock_mhz", "power_limit_w"};

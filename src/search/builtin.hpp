@@ -20,6 +20,7 @@ void add_bandit(StrategyList& list);
 void add_nsga2(StrategyList& list);
 void add_bayesian_pareto(StrategyList& list);
 void add_auto(StrategyList& list);
+void add_coordinate(StrategyList& list);
 
 /// A description whose maker builds a T from its context.
 template <class T>

@@ -322,6 +322,9 @@ Outcome Objective::outcome(const Measurement& measurement) {
   if (std::all_of(outcome.standard_errors.begin(), outcome.standard_errors.end(),
                   [](double e) { return e == 0; }))
     outcome.standard_errors.clear();
+  constexpr std::string_view kOfKernel = "time.";
+  for (const auto& [name, quantity] : measurement.quantities)
+    if (name.starts_with(kOfKernel)) outcome.kernel_times[name.substr(kOfKernel.size())] = quantity.value;
   return outcome;
 }
 

@@ -22,6 +22,7 @@ std::vector<StrategyDescription>& registry() {
     search::add_nsga2(built);
     search::add_bayesian_pareto(built);
     search::add_auto(built);
+    search::add_coordinate(built);
     return built;
   }();
   return list;

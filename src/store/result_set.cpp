@@ -34,8 +34,10 @@ ResultSet result_set(const Store& store, std::int64_t session) {
   const std::optional<Problem> problem = stored_problem(store, info.id);
   results.parameters = stored_parameters(info, problem);
   if (problem) {
-    const std::string& kernel = problem->kernel().function.text();
-    if (!kernel.empty()) results.kernel = kernel;
+    std::string functions;
+    for (const Kernel& kernel : problem->kernels)
+      functions += (functions.empty() ? "" : ", ") + (kernel.name.empty() ? kernel.function.text() : kernel.name);
+    if (!functions.empty()) results.kernel = functions;
     results.constants = problem->constants;
     results.metrics = problem->metrics;
     // Of stores without runs the problem as it was stored knows what was wanted, and in which direction.

@@ -63,6 +63,12 @@ std::vector<Plan> make_shipped() {
                    "code for energy at the default limit, then the power limit (Going Green V-C)",
                    {stage("energy", {"code"}, {{"clocks", "max"}, {"power", "default"}}),
                     stage("limit", {"power"}, {})}});
+  PlanStage walk = stage("walk", {"all"}, {});
+  walk.occupancy_above = 0.8;
+  walk.strategy = "coordinate";
+  plans.push_back({"guerreiro",
+                   "candidates by occupancy, the clock from the top, then kernel after kernel (Guerreiro et al., PDP 2015)",
+                   {walk}});
   return plans;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ergotune/base/clock.hpp"
+#include "tune/occupancy_reduction.hpp"
 #include "tune/plan_run.hpp"
 
 namespace ergotune::plans {
@@ -92,7 +93,11 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
     result.strategy = "every configuration";
     return whole_stage(stage, std::move(*indices));
   }
-  const SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
+  SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
+  if (stage.occupancy_above > 0 && !part.empty()) {
+    std::vector<std::string> notes;
+    part = reduce_by_occupancy(problem_, part, ledger_.evaluator(), stage.occupancy_above, notes);
+  }
   result.space = part.size();
   if (part.empty()) return {};
   return searched_stage(stage, part, strategy, budget, result);

@@ -17,7 +17,9 @@
 #include "ergotune/search/objective.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
+#include "kernel/round.hpp"
 #include "search/objective_text.hpp"
+#include "tune/occupancy_reduction.hpp"
 
 namespace ergotune {
 namespace {
@@ -143,6 +145,7 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
     const bool asked = std::find(observed.begin(), observed.end(), info.name) != observed.end();
     if (info.producer != Producer::observer || asked) said.emplace_back(info.name);
   }
+  for (std::string& name : mix_quantities(problem)) said.push_back(std::move(name));
   if (recording) {
     said.clear();
     for (const RecordedColumn& column : recording->columns) said.push_back(column.name);
@@ -252,23 +255,26 @@ void open_evaluator(Target& target, const TargetOptions& options, const LiveOpti
 }
 
 void note_macro_clashes(Target& target) {
-  const Kernel& kernel = target.original.kernel();
-  std::vector<const KernelSource*> sources{&source_for_device(kernel, target.device.backend)};
+  const auto note = [&](const Kernel& kernel) {
+    const KernelSource* source = &source_for_device(kernel, target.device.backend);
+    for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
+      target.notes.push_back(words);
+  };
+  for (const Kernel& kernel : target.original.kernels) note(kernel);
   if (const auto& reference = target.original.verification.reference;
       reference && has_source_for(*reference, target.device.backend))
-    sources.push_back(&source_for_device(*reference, target.device.backend));
-  for (const std::string& note : macro_clash_notes(target.original, target.constants, sources))
-    target.notes.push_back(note);
+    note(*reference);
 }
 
 void note_what_nobody_checks(Target& target, const TargetOptions& options) {
   if (!options.live.measure.verify || options.verifier ||
       target.original.verification.kind == Verification::Kind::none)
     return;
-  const auto& arguments = target.original.kernel().arguments;
   const auto is = [&](Argument::Kind kind, bool written) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& argument) {
-      return argument.kind == kind && (!written || argument.access != Access::read);
+    return std::any_of(target.original.kernels.begin(), target.original.kernels.end(), [&](const Kernel& one) {
+      return std::any_of(one.arguments.begin(), one.arguments.end(), [&](const Argument& argument) {
+        return argument.kind == kind && (!written || argument.access != Access::read);
+      });
     });
   };
   if (is(Argument::Kind::buffer, false) && !is(Argument::Kind::buffer, true))
@@ -287,6 +293,7 @@ void open_live(Target& target, const TargetOptions& options) {
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
+  for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
   note_what_nobody_checks(target, options);
   std::unique_ptr<Control> control = find_control(target, options);
   if (control) {
@@ -323,6 +330,7 @@ TargetOptions TargetOptions::from(const Problem& problem) {
   options.controls = settings.controls;
   options.live = LiveOptions::from(settings);
   options.simulation_seed = settings.seed;
+  options.occupancy = settings.occupancy;
   return options;
 }
 
@@ -339,6 +347,9 @@ Target open_target(Problem problem, const TargetOptions& options) {
   } else {
     open_live(target, options);
   }
+  if (options.occupancy > 0 && !replay)
+    target.space = std::make_shared<const SearchSpace>(
+        reduce_by_occupancy(target.problem, *target.space, *target.evaluator, options.occupancy, target.notes));
   return target;
 }
 

@@ -63,7 +63,7 @@ TEST(MacroClashes, ThePlaceIsTheDeclarations) {
   ASSERT_EQ(clashes.size(), 1u);
   EXPECT_EQ(clashes[0].place.to_string(), "gemm.cl:3:15");
   Problem problem;
-  const auto notes = macro_clash_notes(problem, {{"k", 512}, {"device.k", 1}}, {&source});
+  const auto notes = macro_clash_notes(problem, problem.kernel(), {{"k", 512}, {"device.k", 1}}, {&source});
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\" is declared here"));
   EXPECT_THAT(notes[0], HasSubstr("a constant of the problem, which reaches the kernel as a macro (512)"));
@@ -76,9 +76,11 @@ TEST(MacroClashes, TheExamplesAreClean) {
            std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
     if (entry.path().extension() != ".toml") continue;
     const Problem problem = load_problem(entry.path());
-    std::vector<const KernelSource*> sources;
-    for (const KernelSource& source : problem.kernel().sources) sources.push_back(&source);
-    EXPECT_THAT(macro_clash_notes(problem, problem.constants, sources), IsEmpty()) << entry.path();
+    for (const Kernel& kernel : problem.kernels) {
+      std::vector<const KernelSource*> sources;
+      for (const KernelSource& source : kernel.sources) sources.push_back(&source);
+      EXPECT_THAT(macro_clash_notes(problem, kernel, problem.constants, sources), IsEmpty()) << entry.path();
+    }
     ++seen;
   }
   EXPECT_GT(seen, 5);

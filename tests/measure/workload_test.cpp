@@ -53,7 +53,7 @@ TEST_F(WorkloadTest, QueuesForkFromTheMainOneAndJoinItInEveryRound) {
       {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}, {.kernel = 2, .queue = 1}});
   workload.launch(2);
   const std::vector<std::string> round{
-      "q1 waits for main", "q2 waits for main", "main: a", "q1: b", "q2: c", "q1: c",
+      "q1 waits for main", "q2 waits for main", "main: a", "q1: b", "q1: c", "q2: c",
       "main waits for q1", "main waits for q2"};
   auto expected = round;
   expected.insert(expected.end(), round.begin(), round.end());

@@ -24,7 +24,7 @@ std::string contents(const fs::path& file) {
 /// Every name under which a source file of the library puts a quantity into a measurement.
 std::set<std::string> produced() {
   const std::regex written(
-      R"re((?:quantities\[|(?:\bput|\bobserved|\bnote|\bnote_resource)\(|results\(\) override \{\s*return \{\{)"(\w+)")re");
+      R"re((?:quantities\[|\bput\(result, |(?:\bput|\bobserved|\bnote|\bnote_resource)\(|results\(\) override \{\s*return \{\{)"(\w+)")re");
   std::set<std::string> names;
   for (const char* layer : {"measure", "evaluate", "tune"}) {
     for (const auto& entry :

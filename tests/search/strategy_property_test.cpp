@@ -27,6 +27,16 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
     return c;
   }
 
+  /// "coordinate" ends where no coordinate gets better; all others go on until the space is used up.
+  void expect_all(std::size_t asked, std::size_t all) const {
+    if (GetParam() == "coordinate") {
+      EXPECT_GE(asked, 1u);
+      EXPECT_LE(asked, all);
+    } else {
+      EXPECT_EQ(asked, all);
+    }
+  }
+
   /// Runs to its end; `batch` configurations at a time, told in an order that is not the one they were asked
   /// in.
   template <class Value>
@@ -60,7 +70,7 @@ TEST_P(EveryStrategy, EndsOnTinySpacesHavingTriedAll) {
     const auto strategy = make_strategy(GetParam(), context(space));
     const auto asked =
         run(*strategy, space, 1, [](auto index) { return success(1.0 + static_cast<double>(index)); });
-    EXPECT_EQ(asked.size(), static_cast<std::size_t>(size));
+    expect_all(asked.size(), static_cast<std::size_t>(size));
     EXPECT_TRUE(strategy->ask(1).empty());
   }
 }
@@ -71,7 +81,8 @@ TEST_P(EveryStrategy, VisitsAWholeRestrictedSpaceOnceAndNothingElse) {
     const auto strategy = make_strategy(GetParam(), context(space));
     const auto asked =
         run(*strategy, space, batch, [&](auto index) { return success(landscape(space, index)); });
-    EXPECT_EQ(asked.size(), space.size()) << "batch " << batch;
+    SCOPED_TRACE(batch);
+    expect_all(asked.size(), space.size());
   }
 }
 
@@ -79,7 +90,7 @@ TEST_P(EveryStrategy, SurvivesASpaceWhereEverythingFails) {
   const SearchSpace space = restricted_space();
   const auto strategy = make_strategy(GetParam(), context(space));
   const auto asked = run(*strategy, space, 1, [](auto) { return Outcome{}; });
-  EXPECT_EQ(asked.size(), space.size());
+  expect_all(asked.size(), space.size());
 }
 
 TEST_P(EveryStrategy, SurvivesNegativeEqualAndMixedValues) {
@@ -118,7 +129,7 @@ TEST_P(EveryStrategy, NeverAsksForWhatIsKnown) {
   const auto strategy = make_strategy(GetParam(), c);
   const auto asked = run(*strategy, space, 1, [&](auto index) { return success(landscape(space, index)); });
   for (const ConfigurationIndex index : asked) EXPECT_EQ(known.count(index), 0u);
-  EXPECT_EQ(asked.size() + known.size(), space.size());
+  expect_all(asked.size() + known.size(), space.size());
 }
 
 TEST_P(EveryStrategy, TakesAPriorAndSeveralObjectives) {
@@ -155,7 +166,7 @@ TEST_P(EveryStrategy, TakesRevisedOutcomes) {
     if (n % 20 == 19)
       for (const ConfigurationIndex index : seen) strategy->tell(index, success(3 * landscape(space, index)));
   }
-  EXPECT_EQ(seen.size(), 60u);
+  expect_all(seen.size(), 60u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(all_names()),

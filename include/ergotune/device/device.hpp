@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -145,6 +146,22 @@ class LoadedKernel {
   };
   virtual Resources resources() const = 0;
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
+  /// The same code once more, to be bound to other arguments, without loading it again; nullptr where that cannot be.
+  virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
+  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own reckoning; nullopt where it does not tell.
+  virtual std::optional<int> resident_blocks() const { return std::nullopt; }
+};
+
+/// Launches of a loaded kernel, back to back.
+struct LaunchRun {
+  LoadedKernel* kernel = nullptr;
+  std::size_t count = 1;
+};
+
+/// Launches on several queues that a device has taken down as one.
+class LaunchGraph {
+ public:
+  virtual ~LaunchGraph() = default;
 };
 
 /// A place on a queue's time line. Recorded into a queue; its time is known once the device has passed it.
@@ -182,6 +199,17 @@ class Device {
   virtual std::unique_ptr<LoadedKernel> load(const Binary& binary) = 0;
   /// Queues `count` launches back to back; returns without waiting. CUDA batches long runs of short kernels in graphs.
   virtual void launch(LoadedKernel& kernel, std::size_t count = 1, Queue* queue = nullptr) = 0;
+
+  /// The same for many kernels in their order, at little more than what the driver itself takes for a launch.
+  virtual void launch_runs(std::span<const LaunchRun> runs, Queue* queue = nullptr);
+  /// What `work` queues on the main queue, and on queues that wait for it and that it waits for in the end, to be queued again
+  /// as one. Nothing of it runs yet. nullptr where the device takes nothing down.
+  virtual std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work);
+  virtual void launch_graph(LaunchGraph& graph);
+  /// From hold() to release() nothing starts that is queued on the main queue, or waits for it: so that kernels on several
+  /// queues start together. Devices that cannot do so start at once.
+  virtual void hold() {}
+  virtual void release() {}
 
   virtual Queue& main_queue();
   virtual std::unique_ptr<Queue> make_queue(const QueueOptions& options = {});

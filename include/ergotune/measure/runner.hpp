@@ -36,6 +36,8 @@ struct RunOptions {
   std::string objective_quantity = "time";
   /// Only take this configuration's outputs as the reference, measure nothing.
   bool reference_only = false;
+  /// Only say what the compiled code needs, run nothing.
+  bool resources_only = false;
 };
 
 /// An output as a verification callback sees it.

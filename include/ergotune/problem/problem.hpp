@@ -72,6 +72,9 @@ struct Launch {
 
 /// One kernel of a problem.
 struct Kernel {
+  /// [kernels.NAME]: its parameters are called "NAME.BLOCK", and its own expressions and source see BLOCK. Empty for
+  /// the kernel of a problem that has one.
+  std::string name;
   /// Function name; for CUDA C++ a name expression such as "gemm<{{TILE}}, float>".
   Template function;
   std::vector<KernelSource> sources;
@@ -83,6 +86,33 @@ struct Kernel {
   const KernelSource* source_for(Language language) const;
 };
 
+/// A round with more is taken for one that never ends.
+inline constexpr std::size_t kMostLaunchesOfRound = 1'000'000;
+
+/// A step of a workload. Its expressions see constants, parameters and the variables of the loops around it.
+struct Step {
+  enum class Kind {
+    launch,      ///< a kernel, `launches` times back to back (0: not at all)
+    loop,        ///< `steps` for each value of `variable`: from, from + by, ... below to
+    swap,        ///< from here to the end of the round, what two names of buffers stand for is exchanged
+    concurrent,  ///< each of `steps` on a queue of its own; what comes next waits for all of them
+    group        ///< `steps` in their order: a branch of a concurrent step
+  } kind = Kind::launch;
+  /// Of a branch, for `order`; a launch goes by its kernel's.
+  std::string name;
+  std::size_t kernel = 0;  ///< launch: position in Problem::kernels
+  Expression launches = Expression::constant(1);
+  std::string variable;
+  Expression from = Expression::constant(0), to = Expression::constant(0), by = Expression::constant(1);
+  std::string first, second;  ///< swap
+  std::vector<Step> steps;
+  /// concurrent: names of branches with commas between them, those that are queued first; the others follow as written.
+  Template order;
+  /// Of a branch's queue: "low", "normal" or "high"; empty: normal.
+  Template priority;
+  SourcePlace place;
+};
+
 /// How results are checked.
 struct Verification {
   enum class Kind { none, first_correct, kernel, host_function, files } kind = Kind::first_correct;
@@ -91,6 +121,8 @@ struct Verification {
   std::shared_ptr<Kernel> reference;
   /// files: expected contents by argument name (raw little-endian).
   std::map<std::string, std::filesystem::path> files;
+  /// Only these outputs are compared; empty: all.
+  std::vector<std::string> outputs;
   double absolute_tolerance = 1e-6;
   double relative_tolerance = 1e-4;
 };
@@ -156,6 +188,8 @@ struct Problem {
   std::filesystem::path file;
   /// What is tuned: at least one. Several make one workload, whose round is measured as a whole.
   std::vector<Kernel> kernels{1};
+  /// A round of the workload; empty: every kernel once, in their order.
+  std::vector<Step> steps;
   Constants constants;
   /// Constants for devices whose name contains the key.
   std::map<std::string, Constants> constants_by_device;
@@ -176,6 +210,8 @@ struct Problem {
   /// The kernel of a problem that has one: the first.
   Kernel& kernel() { return kernels.front(); }
   const Kernel& kernel() const { return kernels.front(); }
+  /// Whether its kernels have names, and with them parameters and quantities of their own.
+  bool has_named_kernels() const { return !kernels.front().name.empty(); }
   /// Constants that hold on a device: the problem's, those by device name, and the device's properties.
   Constants constants_for(const std::string& device_name, const Constants& device_properties) const;
   /// The search space on a device with these properties.

@@ -41,8 +41,11 @@ struct QuantityInfo {
 
 /// All of them, in the order in which they are told.
 std::span<const QuantityInfo> quantities();
-/// nullptr for a name that is none of ours.
+/// nullptr for a name that is none of ours. Those of one kernel among several are told by their beginning ("time.NAME").
 const QuantityInfo* quantity_info(std::string_view name);
+
+/// What each of several kernels has for itself: "time.NAME", "occupancy.NAME".
+std::vector<std::string> mix_quantities(const Problem& problem);
 
 /// The unit of a metric (its own) or quantity; those of others are known by their ending ("ps_energy": J).
 /// Empty where there is none or nobody knows.

@@ -60,6 +60,8 @@ struct SearchSettings {
   std::vector<std::string> controls;  ///< none: the device's own
   bool confirm = true;
   bool early_stop = false;
+  /// Only configurations in which the occupancy of every kernel is above this share are searched; 0: all.
+  double occupancy = 0;
 };
 
 struct Settings : MeasureSettings, LiveSettings, SearchSettings {};

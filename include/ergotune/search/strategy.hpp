@@ -23,6 +23,8 @@ struct Outcome {
   std::vector<double> values;
   /// Their standard errors; empty means exact.
   std::vector<double> standard_errors;
+  /// Of several kernels each one's share of the time, s, by name.
+  std::map<std::string, double> kernel_times = {};
 };
 
 /// What a strategy may lean on when it starts.

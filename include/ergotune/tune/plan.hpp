@@ -38,6 +38,8 @@ struct PlanStage {
   bool in_model_range = false;
   /// Only code configurations whose objective in the stage before was within this share of its best; 0: all.
   double keep_within = 0;
+  /// Only configurations in which every kernel's occupancy is above this share (tune/occupancy_reduction.hpp); 0: all.
+  double occupancy_above = 0;
   std::string objective = "energy";
   /// Empty: everything where the stage is small enough, else PlanOptions::strategy.
   std::string strategy;

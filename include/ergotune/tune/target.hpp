@@ -36,6 +36,8 @@ struct TargetOptions {
   std::map<ParameterKind, std::vector<double>> suggested;
   /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
   std::function<void(Problem&, const Constants& properties)> adapt;
+  /// Settings::occupancy.
+  double occupancy = 0;
   /// Seed of a simulated device's noise.
   std::uint64_t simulation_seed = 1;
   /// What the problem file says, the rest as above.

@@ -1,0 +1,91 @@
+"""Rounds of a workload that an application runs anyway, tuned on the way."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from . import _command, _core
+from ._session import ProblemOrFile, _loaded, _plain_settings
+
+Row = Dict[str, Any]
+
+
+class Session:
+    """An application's loop asks for its rounds one by one; trials of other configurations come between them.
+
+    >>> session = ergotune.Session("four.toml", store="four.db")   # doctest: +SKIP
+    >>> for step in range(2000):                                   # doctest: +SKIP
+    ...     session.next_round()
+
+    Rounds begin with the default configuration and go over to the best that was found; each runs with one whose outputs are
+    right. Trials run in worker processes on data of their own. What they cost stays below ``bound``, a share of what the rounds so
+    far would have taken with the default configuration; what faster ones save may be spent too. With a ``store`` the next process
+    goes on where this one ended. Clocks are left alone.
+
+    Args:
+        problem: a :class:`Problem`, or the path of a problem file.
+        bound: 0.05 is 5 %.
+        settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
+    """
+
+    def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Any) -> None:
+        plain = _plain_settings(settings, ("bound",))
+        plain["worker_command"] = [str(_command.path()), "worker"]
+        self._core = _core.Session(_loaded(problem), plain, bound)
+
+    def next_round(self) -> Row:
+        """Runs a round and waits for it: a dict with number, seconds, device_seconds, configuration, tried, settled."""
+        return self._core.next_round()
+
+    def read(self, buffer: str, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """An argument's contents as the last round left them."""
+        return np.frombuffer(self._core.read_bytes(buffer), dtype=dtype).copy()
+
+    def write(self, buffer: str, contents: ArrayLike) -> None:
+        """New contents of an argument, for the next round; an array of its type and size."""
+        self._core.write_bytes(buffer, np.ascontiguousarray(contents).tobytes())
+
+    def restore(self) -> None:
+        """Puts all buffers back to what the problem fills them with."""
+        self._core.restore()
+
+    @property
+    def best(self) -> Row:
+        """The best configuration so far."""
+        return dict(self._core.best)
+
+    @property
+    def measurement(self) -> Row:
+        """What is known of it."""
+        return self._core.measurement
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is left to try."""
+        return self._core.settled
+
+    @property
+    def rounds(self) -> int:
+        return self._core.rounds
+
+    @property
+    def tried(self) -> int:
+        """Configurations tried by this process."""
+        return self._core.tried
+
+    @property
+    def resumed(self) -> int:
+        """Configurations known from the store."""
+        return self._core.resumed
+
+    @property
+    def ratio(self) -> float:
+        """Time of all rounds so far over what the default would have taken; ``worst_ratio`` is the highest it has been."""
+        return self._core.ratio
+
+    @property
+    def worst_ratio(self) -> float:
+        return self._core.worst_ratio

@@ -1,0 +1,68 @@
+#include "kernel/occupancy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/backend.hpp"
+
+namespace ergotune {
+namespace {
+
+/// nullopt where the device does not say it, or has no such limit.
+std::optional<double> limit(const Constants& properties, const char* name) {
+  const auto found = properties.find(name);
+  if (found == properties.end() || !found->second.is_number()) return std::nullopt;
+  const double value = found->second.as_real();
+  if (value <= 0 || value >= static_cast<double>(device::kNoLimit)) return std::nullopt;
+  return value;
+}
+
+double round_up(double value, double unit) { return std::ceil(value / unit) * unit; }
+
+}  // namespace
+
+std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& properties) {
+  const auto threads = limit(properties, "device.max_threads_per_multiprocessor");
+  const auto warp = limit(properties, "device.warp_size");
+  if (!threads || !warp || needs.threads < 1) return std::nullopt;
+  const double warps = std::ceil(needs.threads / *warp);  // kerWTB
+  const double blocks_limit = limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads);
+  double blocks = std::min(blocks_limit, std::floor(std::floor(*threads / *warp) / warps));  // equation 2
+  const auto shared = limit(properties, "device.shared_memory_per_multiprocessor");
+  if (needs.shared_bytes > 0 && shared) {  // equation 3
+    const double unit = limit(properties, "device.shared_allocation_unit").value_or(256);
+    blocks = std::min(blocks, std::floor(*shared / round_up(needs.shared_bytes, unit)));
+  }
+  const auto registers = limit(properties, "device.registers_per_multiprocessor");
+  if (needs.registers > 0 && registers) {  // equation 4
+    const double unit = limit(properties, "device.register_allocation_unit").value_or(256);
+    blocks = std::min(blocks, std::floor(std::floor(*registers / round_up(needs.registers * *warp, unit)) / warps));
+  }
+  Occupancy occupancy;
+  occupancy.blocks = static_cast<int>(blocks);
+  occupancy.share = std::min(1.0, blocks * warps * *warp / *threads);  // equation 5
+  occupancy.method = "from registers and shared memory";
+  return occupancy;
+}
+
+std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, const LaunchGeometry& geometry,
+                                      const Constants& properties, std::optional<int> resident_blocks) {
+  BlockNeeds needs;
+  needs.threads = static_cast<double>(geometry.block[0]) * geometry.block[1] * geometry.block[2];
+  needs.registers = std::max(0, resources.registers);
+  needs.shared_bytes = std::max(0, resources.shared_bytes) + static_cast<double>(geometry.shared_memory_bytes);
+  auto occupancy = occupancy_of(needs, properties);
+  if (!occupancy || !resident_blocks) return occupancy;
+  const double warp = limit(properties, "device.warp_size").value_or(1);
+  const double warps = std::ceil(needs.threads / warp);
+  const double threads = *limit(properties, "device.max_threads_per_multiprocessor");
+  const bool agree = occupancy->blocks == *resident_blocks;
+  occupancy->method = agree ? "the driver's reckoning, and from registers and shared memory"
+                            : "the driver's reckoning; registers and shared memory say " + std::to_string(occupancy->blocks) +
+                                  " blocks a multiprocessor, not " + std::to_string(*resident_blocks);
+  occupancy->blocks = *resident_blocks;
+  occupancy->share = std::min(1.0, *resident_blocks * warps * warp / threads);
+  return occupancy;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,141 @@
+#include "measure/loaded_round.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ergotune/base/error.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/occupancy.hpp"
+
+namespace ergotune {
+namespace {
+
+void append(std::string& text, const void* bytes, std::size_t count) {
+  text.append(static_cast<const char*>(bytes), count);
+}
+
+/// Launches of the same text may share what is bound.
+std::string use_of(std::size_t kernel, const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) {
+  std::string text;
+  append(text, &kernel, sizeof kernel);
+  append(text, geometry.grid, sizeof geometry.grid);
+  append(text, geometry.block, sizeof geometry.block);
+  append(text, &geometry.shared_memory_bytes, sizeof geometry.shared_memory_bytes);
+  for (const KernelArgument& argument : arguments) {
+    append(text, &argument.buffer, sizeof argument.buffer);
+    append(text, &argument.local_bytes, sizeof argument.local_bytes);
+    append(text, argument.scalar.data(), argument.scalar.size());  // its length is the type's
+  }
+  return text;
+}
+
+std::vector<LoadedKernel*> pointers_to(const std::vector<std::unique_ptr<LoadedKernel>>& kernels) {
+  std::vector<LoadedKernel*> pointers;
+  for (const auto& kernel : kernels) pointers.push_back(kernel.get());
+  return pointers;
+}
+
+}  // namespace
+
+LoadedRound::LoadedRound(Device& device, const Problem& problem, const Constants& constants,
+                         ProblemBuffers& buffers, const Configuration& configuration,
+                         std::span<const Binary> binaries)
+    : device_(device), problem_(problem), buffers_(buffers) {
+  load(binaries);
+  plan_ = walk_round(problem, constants, configuration,
+                     [&](const RoundLaunch& launch, const Scope& scope, const BufferNames& names) {
+                       const std::size_t which = bound(binaries, launch, scope, names);
+                       if (!steps_.empty() && steps_.back().kernel == which && steps_.back().queue == launch.queue &&
+                           steps_.back().section == launch.section) {
+                         steps_.back().launches += launch.launches;
+                         return;
+                       }
+                       steps_.push_back({which, launch.queue, launch.launches, launch.section});
+                       kernel_of_.push_back(launch.kernel);
+                     });
+  if (steps_.empty()) throw UserError("a round of this configuration launches nothing");
+  buffers.set_final_names(plan_.names);
+  workload_ = std::make_unique<KernelWorkload>(device, pointers_to(loaded_), steps_, plan_.queues);
+}
+
+void LoadedRound::load(std::span<const Binary> binaries) {
+  if (binaries.size() != problem_.kernels.size())
+    throw Error(fmt::format("the problem has {} kernels, but {} binaries came", problem_.kernels.size(),
+                            binaries.size()));
+  for (std::size_t k = 0; k < binaries.size(); ++k) {
+    try {
+      loaded_.push_back(device_.load(binaries[k]));
+    } catch (const DeviceError& error) {
+      throw DeviceError(error.fault(), about_kernel(problem_.kernels[k], error.what()), error.native_code());
+    }
+  }
+  taken_.resize(binaries.size());
+  geometry_.resize(binaries.size());
+}
+
+/// What is loaded and bound for a launch: its position in loaded_.
+std::size_t LoadedRound::bound(std::span<const Binary> binaries, const RoundLaunch& launch, const Scope& scope,
+                               const BufferNames& names) {
+  const Kernel& kernel = problem_.kernels[launch.kernel];
+  try {
+    const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
+    const std::vector<KernelArgument> arguments = buffers_.bind(kernel.arguments, scope, names);
+    std::string use = use_of(launch.kernel, geometry, arguments);
+    if (const auto known = by_use_.find(use); known != by_use_.end()) return known->second;
+    std::size_t which = launch.kernel;
+    if (taken_[launch.kernel]) {
+      which = loaded_.size();
+      std::unique_ptr<LoadedKernel> more = loaded_[launch.kernel]->another();
+      loaded_.push_back(more ? std::move(more) : device_.load(binaries[launch.kernel]));
+    } else {
+      taken_[launch.kernel] = true;
+      geometry_[launch.kernel] = geometry;
+    }
+    loaded_[which]->bind(geometry, arguments);
+    by_use_.emplace(std::move(use), which);
+    return which;
+  } catch (const DeviceError& error) {
+    throw DeviceError(error.fault(), about_kernel(kernel, error.what()), error.native_code());
+  } catch (const UserError& error) {
+    throw UserError(about_kernel(kernel, error.message()), error.place());
+  }
+}
+
+Workload& LoadedRound::in_sequence() {
+  if (!sequence_) {
+    std::vector<WorkloadStep> steps = steps_;
+    for (WorkloadStep& step : steps) step.queue = step.section = 0;
+    sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), std::move(steps));
+  }
+  return *sequence_;
+}
+
+void LoadedRound::note_resources(Measurement& result) const {
+  LoadedKernel::Resources most;
+  for (std::size_t k = 0; k < problem_.kernels.size(); ++k) {
+    const LoadedKernel::Resources one = loaded_[k]->resources();
+    most.registers = std::max(most.registers, one.registers);
+    most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
+    most.local_bytes = std::max(most.local_bytes, one.local_bytes);
+    if (taken_[k]) note_occupancy(k, result);
+  }
+  const auto note_resource = [&](const char* name, int value) {
+    if (value >= 0)
+      result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
+  };
+  note_resource("registers", most.registers);
+  note_resource("shared_bytes", most.shared_bytes);
+  note_resource("local_bytes", most.local_bytes);
+}
+
+void LoadedRound::note_occupancy(std::size_t kernel, Measurement& result) const {
+  const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
+                                      loaded_[kernel]->resident_blocks());
+  if (!occupancy) return;
+  const std::string& name = problem_.kernels[kernel].name;
+  result.quantities[name.empty() ? "occupancy" : "occupancy." + name] = {
+      occupancy->share, 0, 1, occupancy->method, {}, Provenance::measured};
+}
+
+}  // namespace ergotune

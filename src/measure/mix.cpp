@@ -1,0 +1,80 @@
+#include "measure/mix.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "ergotune/base/statistics.hpp"
+#include "measure/estimate.hpp"
+#include "measure/timing.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr std::size_t kLeastRounds = 3, kMostRounds = 10;
+
+struct Interval {
+  double begin = 0, end = 0;
+};
+
+/// s in which at least so many of the intervals hold.
+double covered(const std::vector<Interval>& intervals, int at_least) {
+  std::vector<std::pair<double, int>> edges;
+  for (const Interval& interval : intervals) {
+    edges.emplace_back(interval.begin, 1);
+    edges.emplace_back(interval.end, -1);
+  }
+  // Where one ends as another begins they do not overlap: ends come first.
+  std::sort(edges.begin(), edges.end());
+  double total = 0, before = 0;
+  int running = 0;
+  for (const auto& [at, change] : edges) {
+    if (running >= at_least) total += at - before;
+    running += change;
+    before = at;
+  }
+  return total;
+}
+
+Quantity quantity_of(const std::vector<double>& samples, const char* method) {
+  const TimeEstimate estimate = estimate_time(samples);
+  return {estimate.value, estimate.standard_error, static_cast<std::int64_t>(estimate.count), method, {},
+          Provenance::measured};
+}
+
+}  // namespace
+
+void measure_mix(Device& device, LoadedRound& round, const Problem& problem, double seconds, Measurement& result) {
+  KernelWorkload& workload = round.kernels();
+  const std::size_t steps = workload.steps().size();
+  MarkerPool markers(device);  // the round's begin and end, then two for each step
+  std::vector<std::vector<double>> times(problem.kernels.size());
+  std::vector<double> overlaps;
+  double spent = 0;
+  for (std::size_t i = 0; i < kMostRounds && (i < kLeastRounds || spent < seconds); ++i) {
+    device.record(markers[0]);
+    workload.launch_marked([&](std::size_t step, bool after, Queue* queue) {
+      device.record(markers[2 + 2 * step + (after ? 1 : 0)], queue);
+    });
+    device.record(markers[1]);
+    device.synchronise();
+    spent += device.seconds_between(markers[0], markers[1]);
+    std::vector<Interval> intervals(steps);
+    std::vector<double> of_kernel(problem.kernels.size(), 0.0);
+    for (std::size_t step = 0; step < steps; ++step) {
+      const double took = device.seconds_between(markers[2 + 2 * step], markers[3 + 2 * step]);
+      const double end = device.seconds_between(markers[0], markers[3 + 2 * step]);
+      intervals[step] = {end - took, end};
+      of_kernel[round.kernel_of(step)] += took;
+    }
+    for (std::size_t k = 0; k < times.size(); ++k) times[k].push_back(of_kernel[k]);
+    const double busy = covered(intervals, 1);
+    overlaps.push_back(busy > 0 ? covered(intervals, 2) / busy : 0.0);
+  }
+  for (std::size_t k = 0; k < times.size(); ++k)
+    if (mean(times[k]) > 0) result.quantities["time." + problem.kernels[k].name] =
+        quantity_of(times[k], "device events around the kernel's launches, in the mix");
+  result.quantities["overlap"] = quantity_of(overlaps, "device events around every launch");
+}
+
+}  // namespace ergotune

@@ -1,0 +1,221 @@
+#include "ergotune/tune/online.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
+#include "tune/application_round.hpp"
+#include "tune/standing.hpp"
+#include "tune/strategy_source.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Rounds with the default alone, whose median says what the default takes.
+constexpr std::size_t kFirstRounds = 10;
+/// A trial is expected to take as long as the longest so far, and this much more.
+constexpr double kCaution = 1.5;
+
+SetupOptions adapted(SetupOptions setup) {
+  if (setup.device.starts_with("replay:") || setup.device.starts_with("sim:"))
+    throw UserError("an application's rounds run on a device, not on " + setup.device);
+  return setup;
+}
+
+/// One configuration that is not known yet, from a strategy's search; what is known is taken on the way.
+class OneTrial : public Source {
+ public:
+  explicit OneTrial(StrategySource& search) : search_(search) {}
+  std::vector<Wanted> next(std::size_t room) override {
+    if (tried_ || room == 0) return {};
+    std::vector<Wanted> wanted = search_.next(1);
+    ended_ = wanted.empty();
+    return wanted;
+  }
+  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override {
+    search_.take(wanted, measurement, fresh);
+    if (fresh) tried_ = wanted.index;
+  }
+  bool ended() const { return ended_ && !tried_; }
+  std::optional<ConfigurationIndex> tried() const { return tried_; }
+
+ private:
+  StrategySource& search_;
+  std::optional<ConfigurationIndex> tried_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+struct Session::State {
+  OnlineOptions options;
+  PreparedSession prepared;
+  std::unique_ptr<Ledger> ledger;
+  Standing standing;
+  StrategySource search;
+  ApplicationRound application;
+  ConfigurationIndex running = 0;
+  bool settled = false;
+  std::uint64_t rounds = 0, tried = 0;
+  double spent = 0, default_seconds = 0, longest_trial = 0, worst = 0;
+  std::vector<double> first;
+
+  State(Problem problem, SetupOptions setup, OnlineOptions o)
+      : options(std::move(o)),
+        prepared(prepare_session(std::move(problem), adapted(setup))),
+        ledger(prepared.open_ledger()),
+        standing(*ledger, *prepared.objective),
+        search(*prepared.space, standing, options.session, host_seconds(), {}),
+        application(prepared.device.id, prepared.original,
+                    !setup.live.use_cache             ? std::filesystem::path()
+                    : setup.live.cache_folder.empty() ? CompileCache::default_folder()
+                                                      : setup.live.cache_folder) {
+    begin();
+  }
+  ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
+
+  void begin();
+  void run_default();
+  void try_one(OnlineRound& round);
+  void use_best();
+  double allowance() const;
+};
+
+/// What the store knows, and the default: how long it takes to try one is seen from that.
+void Session::State::begin() {
+  RunInfo info;
+  info.objective = prepared.objective->spec();
+  info.strategy = options.session.strategy;
+  info.seed = options.session.seed;
+  info.phase = "tuning online";
+  ledger->begin_run(info);
+  for (const ConfigurationIndex index : ledger->order()) standing.see(index);
+  const auto start = default_of(*prepared.space);
+  if (!start) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
+  const double began = host_seconds();
+  if (!standing.seen(*start)) {
+    ListSource first({*start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
+      search.learn(wanted, measurement, fresh);
+      return true;
+    });
+    ledger->drive(first);
+  }
+  const Measurement& measurement = ledger->find(*start)->measurement;
+  if (!usable(measurement.status))
+    throw UserError(fmt::format("the default configuration does not work: {}", measurement.message));
+  longest_trial = host_seconds() - began;
+  application.use(prepared.space->configuration(*start));
+  running = *start;
+  search.begin();
+}
+
+/// s that may still be spent.
+double Session::State::allowance() const {
+  return (1 + options.bound) * default_seconds * static_cast<double>(rounds) - spent;
+}
+
+void Session::State::try_one(OnlineRound& round) {
+  const double began = host_seconds();
+  OneTrial trial(search);
+  ledger->drive(trial);
+  settled = trial.ended();
+  if (settled) ledger->set_phase("settled");
+  if (!trial.tried()) return;
+  ++tried;
+  round.tried = trial.tried();
+  use_best();
+  longest_trial = std::max(longest_trial, host_seconds() - began);
+}
+
+void Session::State::use_best() {
+  const auto best = standing.best();
+  if (!best || *best == running) return;
+  try {
+    application.use(prepared.space->configuration(*best));
+    running = *best;
+  } catch (const DeviceError&) {
+    // It worked in its worker; here it does not: the rounds stay with what does.
+  }
+}
+
+Session::Session(Problem problem, SetupOptions setup, OnlineOptions options) {
+  problem.execution_parameters.clear();  // the application's clocks are not ours
+  state_ = std::make_unique<State>(std::move(problem), std::move(setup), std::move(options));
+}
+Session::~Session() = default;
+
+OnlineRound Session::next_round() {
+  State& state = *state_;
+  OnlineRound round;
+  const double began = host_seconds();
+  if (!state.settled && state.rounds >= kFirstRounds && state.allowance() > kCaution * state.longest_trial)
+    state.try_one(round);
+  round.device_seconds = state.application.run();
+  round.seconds = host_seconds() - began;
+  round.number = ++state.rounds;
+  round.configuration = state.running;
+  round.settled = state.settled;
+  state.spent += round.seconds;
+  if (state.rounds <= kFirstRounds) {
+    state.first.push_back(round.seconds);
+    state.default_seconds = median(state.first);
+    if (state.rounds == kFirstRounds) {
+      // The first of all loads code: from here on it counts as any other.
+      state.spent = state.default_seconds * static_cast<double>(kFirstRounds);
+      state.use_best();
+    }
+  } else {
+    state.worst = std::max(state.worst, ratio());
+  }
+  return round;
+}
+
+namespace {
+
+void check_size(const ProblemBuffers& buffers, const std::string& name, std::size_t bytes) {
+  if (!buffers.contains(name)) throw UserError(fmt::format("there is no buffer \"{}\"", name));
+  if (buffers.bytes(name) != bytes)
+    throw UserError(fmt::format("buffer \"{}\" has {} bytes, not {}", name, buffers.bytes(name), bytes));
+}
+
+}  // namespace
+
+void Session::read(const std::string& buffer, std::span<std::byte> into) const {
+  check_size(state_->application.buffers(), buffer, into.size());
+  std::vector<std::byte> contents;
+  state_->application.buffers().read(buffer, contents);
+  std::copy(contents.begin(), contents.end(), into.begin());
+}
+void Session::write(const std::string& buffer, std::span<const std::byte> contents) {
+  check_size(state_->application.buffers(), buffer, contents.size());
+  state_->application.buffers().write(buffer, contents);
+}
+std::size_t Session::bytes(const std::string& buffer) const {
+  if (!state_->application.buffers().contains(buffer))
+    throw UserError(fmt::format("there is no buffer \"{}\"", buffer));
+  return state_->application.buffers().bytes(buffer);
+}
+void Session::restore() { state_->application.buffers().restore(true); }
+
+Configuration Session::best() const {
+  return state_->prepared.space->configuration(state_->standing.best().value_or(state_->running));
+}
+const Measurement& Session::measurement() const {
+  return state_->ledger->find(state_->standing.best().value_or(state_->running))->measurement;
+}
+const SearchSpace& Session::space() const { return *state_->prepared.space; }
+bool Session::settled() const { return state_->settled; }
+std::uint64_t Session::rounds() const { return state_->rounds; }
+std::uint64_t Session::tried() const { return state_->tried; }
+std::uint64_t Session::resumed() const { return state_->ledger->resumed(); }
+double Session::ratio() const {
+  const State& state = *state_;
+  if (state.rounds < kFirstRounds) return 0;
+  return state.spent / (state.default_seconds * static_cast<double>(state.rounds));
+}
+double Session::worst_ratio() const { return state_->worst; }
+
+}  // namespace ergotune

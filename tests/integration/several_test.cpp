@@ -1,0 +1,107 @@
+// Problems of several kernels from outside: file, tune, show, report, export.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const std::string kExamples = ERGOTUNE_SOURCE_DIR "/examples/several/";
+
+std::size_t files_below(const std::filesystem::path& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) count += entry.is_regular_file();
+  return count;
+}
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Several, APipelineIsTunedAndToldTheSameEverywhere) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  const TemporaryFolder folder;
+  const std::string cache = (folder.path() / "code").string();
+  const Json tuned = json_of(ergotune(folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy",
+                                               "brute_force", "--precision", "0.3", "--store", "s.db", "--cache-dir", cache,
+                                               "--no-confirm", "--json"}));
+  EXPECT_EQ(tuned["space"], 6);
+  EXPECT_EQ(tuned["statuses"], Json({{"ok", 6}})) << tuned.dump();
+  // Three blocks of each kernel, and each is compiled once, whatever the other's is.
+  EXPECT_EQ(files_below(cache), 6u);
+  const Json& best = tuned["best"];
+  EXPECT_TRUE(best["configuration"].contains("scale.BLOCK"));
+  for (const char* name : {"time", "time.scale", "time.blur", "overlap"})
+    EXPECT_TRUE(best["quantities"].contains(name)) << name;
+  const Json shown = json_of(ergotune(folder, {"show", "s.db", "--json"}));
+  EXPECT_EQ(shown["best"]["configuration"], best["configuration"]);
+  ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
+  EXPECT_THAT(contents(folder.path() / "r.html"), HasSubstr("scale.BLOCK"));
+  // Nothing is measured twice, and the objective may be one kernel's time.
+  const Json again = json_of(ergotune(folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy",
+                                               "brute_force", "--precision", "0.3", "--store", "s.db", "--cache-dir", cache,
+                                               "--no-confirm", "--objective", "time.blur", "--json"}));
+  EXPECT_EQ(again["evaluated"], 0);
+  EXPECT_EQ(again["resumed"], 6);
+}
+
+TEST(Several, ASteppedFactorisationIsVerified) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  const TemporaryFolder folder;
+  const Json measured = json_of(ergotune(folder, {"measure", kExamples + "lud.toml", "--device", "opencl", "--config",
+                                                  "{\"lud.BLOCK\": 16}", "--precision", "0.3", "--json"}));
+  EXPECT_EQ(measured["status"], "ok") << measured.dump();
+  EXPECT_LT(measured["quantities"]["error"]["value"], 1e-2);
+  EXPECT_GT(measured["quantities"]["time.lud"]["value"], measured["quantities"]["time.reset"]["value"]);
+}
+
+TEST(Several, KernelsAreMeasuredApart) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  const TemporaryFolder folder;
+  const Json rounds = json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl", "--precision",
+                                                "0.3", "--apart", "--json"}));
+  ASSERT_EQ(rounds.size(), 4u);
+  EXPECT_EQ(rounds[0]["round"], "as given");
+  EXPECT_EQ(rounds[3]["round"], "blur alone");
+  for (const Json& round : rounds) EXPECT_EQ(round["status"], "ok") << round.dump();
+  EXPECT_LT(rounds[2]["quantities"]["time"]["value"], rounds[1]["quantities"]["time"]["value"]);
+}
+
+TEST(Several, OccupancyReducesAsInThePaper) {
+  // Guerreiro et al., Table IV: streamcluster has 10 block sizes, of which 4 keep a K20c's multiprocessors more than 80 % full.
+  const TemporaryFolder folder;
+  std::string kernels, names;
+  const std::vector<std::pair<std::string, int>> set{{"streamcluster", 10}, {"particlefilter", 9}, {"lud", 5}, {"hotspot", 5}};
+  for (const auto& [name, count] : set) {
+    const bool square = count == 5;
+    std::string values;
+    for (int i = 1; i <= count; ++i) values += std::to_string(1 << i) + ",";
+    kernels += "[kernels." + name + "]\nfunction = \"f\"\nparameters = { BLOCK = [" + values + "] }\nlaunch = { " +
+               (square ? "global = [4096, 4096], block = [\"BLOCK\", \"BLOCK\"] }\n" : "global = [1048576], block = [\"BLOCK\"] }\n") +
+               "[simulation." + name + "]\nregisters = 30\n";
+    names += "\"" + name + "\",";
+  }
+  folder.write("p.toml", "[execution]\ncore_clock_mhz = \"all\"\n" + kernels + "[workload]\nsteps = [{ concurrent = [" + names + "] }]\n");
+  const auto space_of = [&](const std::string& store, std::vector<std::string> more) {
+    std::vector<std::string> words{"tune", "p.toml", "--device", "sim:k40c", "--objective", "energy", "--no-confirm", "--store", store, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(ergotune(folder, words));
+  };
+  EXPECT_EQ(space_of("a.db", {"--budget", "1"})["space"], 9000);
+  const Json reduced = space_of("b.db", {"--occupancy", "0.8", "--strategy", "coordinate"});
+  EXPECT_EQ(reduced["space"], 192);
+  EXPECT_LE(reduced["evaluated"], 20);
+  const Json planned = json_of(ergotune(folder, {"tune", "p.toml", "--device", "sim:k40c", "--plan", "guerreiro", "--store", "c.db", "--json"}));
+  EXPECT_LE(planned["plans"][0]["evaluated"], 20) << planned.dump();
+}
+
+}  // namespace
+}  // namespace ergotune::test

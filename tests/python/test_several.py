@@ -1,0 +1,88 @@
+"""Problems of several kernels made in Python, and rounds that an application runs itself."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import ergotune
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "several"
+if not any(device["backend"] == "opencl" for device in ergotune.devices()):
+    pytest.skip("no OpenCL device", allow_module_level=True)
+
+
+def pipeline():
+    text = (FOLDER / "pipeline.cl").read_text()
+    problem = ergotune.Problem("pipeline")
+    problem.set_constants({"N": 4096, "REPEAT": 4})
+    problem.add_kernel("scale")
+    problem.set_source("opencl", text, "scale")
+    problem.add_options(["-DSCALE=1"])
+    problem.add_buffer("x", np.ones(4096, np.float32))
+    problem.add_buffer("y", np.zeros(4096, np.float32), access="write")
+    problem.add_scalar("step", "k", "int32")
+    problem.set_launch(global_size=["N"], block=["BLOCK"])
+    problem.add_parameter("scale.BLOCK", [64, 128])
+    problem.add_kernel("blur")
+    problem.set_source("opencl", text, "blur")
+    problem.add_options(["-DBLUR=1"])
+    problem.use_buffer("y")
+    problem.add_buffer("z", np.zeros(4096, np.float32), access="write")
+    problem.set_launch(global_size=["N"], block=["BLOCK"])
+    problem.add_parameter("blur.BLOCK", [64, 128])
+    problem.set_workload([{"for": "k", "to": 3, "steps": [{"kernel": "scale"}]}, {"kernel": "blur", "launches": 2}])
+    return problem
+
+
+def test_a_problem_made_in_python_is_tuned():
+    seen = {}
+
+    def right(actual, expected):
+        seen.update(actual)
+        return bool(np.allclose(actual["y"], 4) and np.allclose(actual["z"], 4))  # 2 x + k, k is 2 at last
+
+    result = ergotune.tune(pipeline(), device="opencl", strategy="brute_force", precision=0.3, verify=right, confirm=False)
+    assert set(result.best) == {"scale.BLOCK", "blur.BLOCK"}
+    assert {"time.scale", "time.blur"} <= set(result.best_measurement["quantities"])
+    assert seen
+
+
+def test_what_is_not_there_is_named():
+    problem = pipeline()
+    with pytest.raises(ergotune.UserError, match='no kernel "blurr".*did you mean "blur"'):
+        problem.set_workload([{"kernel": "blurr"}])
+    with pytest.raises(ergotune.UserError, match='unknown key "launchs"'):
+        problem.set_workload([{"kernel": "blur", "launchs": 2}])
+    with pytest.raises(ergotune.UserError, match="two kernels are called"):
+        problem.add_kernel("blur")
+
+
+def test_a_loop_is_tuned_on_the_way_and_goes_on(tmp_path):
+    store = tmp_path / "s.db"
+    settings = dict(device="opencl", budget=4, precision=0.5, store=str(store), max_seconds=0.02)
+    session = ergotune.Session(pipeline(), bound=50, **settings)  # all it wants: this test has no time
+    for step in range(60):
+        session.write("x", np.full(4096, step, np.float32))
+        row = session.next_round()
+        assert row["number"] == step + 1
+        assert np.allclose(session.read("y"), 2 * step + 2)
+        assert np.allclose(session.read("z"), 2 * step + 2)
+        if session.settled:
+            break
+    assert session.settled
+    assert session.tried == 3  # and the default before them
+    del session
+    again = ergotune.Session(pipeline(), bound=50, **settings)
+    assert again.resumed == 4
+    for _ in range(12):
+        again.next_round()
+    assert again.settled and again.tried == 0
+
+
+def test_a_small_bound_is_kept():
+    session = ergotune.Session(pipeline(), bound=1e-6, device="opencl", budget=4)
+    rows = [session.next_round() for _ in range(40)]
+    assert all(row["tried"] is None for row in rows)
+    with pytest.raises(ergotune.UserError, match='no buffer "q"'):
+        session.read("q")
