@@ -131,8 +131,8 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
     case Choice::model:
       if (suggested.empty())
         throw UserError(
-            fmt::format("{}: there is no model of this device yet to suggest values; calibrate it, or "
-                        "give \"all\", a number, a range or a list",
+            fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give \"all\", "
+                        "a number, a range or a list",
                         name),
             spec.place);
       for (const double value : suggested) values.push_back(snapped(range, value));

@@ -73,6 +73,15 @@ const std::vector<Entry>& entries() {
         {"host_time"},
         {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
        make_host_time},
+      {{"core_voltage",
+        "Core voltage under load, where the driver's library does not tell it (nvidia-smi, a Tegra's regulator)",
+        ObserverPhase::stream,
+        {"core_voltage"},
+        {{"board", Type::text, false, "UUID of the board; empty: the device's own", {""}}}},
+       [](const Options& options, const ObserverContext& context) {
+         const std::string board = options.at("board").front().as_string();
+         return make_voltage_reader(board.empty() ? context.device.uuid : board);
+       }},
       {{"launches",
         "Counts the rounds that it is shown one by one",
         ObserverPhase::launches,

@@ -20,6 +20,7 @@
 #include "kernel/round.hpp"
 #include "search/objective_text.hpp"
 #include "tune/occupancy_reduction.hpp"
+#include "tune/target_clocks.hpp"
 
 namespace ergotune {
 namespace {
@@ -173,6 +174,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   refuse_what_nobody_says(options, target.problem, recording.get());
   target.device.name = recording->device.empty() ? "recorded device" : recording->device;
   target.constants = target.problem.constants_for(target.device.name, {});
+  model_of_recording(target, options, *recording);
   // Execution parameters have the values that were recorded.
   for (const Parameter& recorded : recording->parameters) {
     if (recorded.kind == ParameterKind::code) continue;
@@ -203,7 +205,8 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
   target.device.backend = "simulated";
   target.device.name = "simulated " + profile.name;
   target.device.properties = profile.properties;
-  resolve_execution_parameters(target.problem, profile, options.suggested);
+  target.base_clock_mhz = base_clock_of(profile.name, *make_profile_control(profile));
+  resolve_execution_parameters(target.problem, profile, clocks_by_simulation(target, options));
   target.constants = target.problem.constants_for(profile.name, profile.properties);
   if (options.adapt) options.adapt(target.problem, profile.properties);
   build_space(target, options);
@@ -297,7 +300,9 @@ void open_live(Target& target, const TargetOptions& options) {
   note_what_nobody_checks(target, options);
   std::unique_ptr<Control> control = find_control(target, options);
   if (control) {
-    resolve_execution_parameters(target.problem, *control, options.suggested);
+    target.board_key = control->device_key();
+    target.base_clock_mhz = base_clock_of(target.device.name, *control);
+    resolve_execution_parameters(target.problem, *control, clocks_by_model(target, options, *control));
   }
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);
