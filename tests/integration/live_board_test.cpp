@@ -160,8 +160,7 @@ TEST_F(LiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
       }
     const std::string store = fmt::format("p{}.db", number);
     const Json document = json_of(ergotune(
-        folder, with({"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--strategy",
-                      "brute_force", "--plan",
+        folder, with({"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--plan",
                       "model_steered,global_energy,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block",
                       "--json"}), 3000));
     double evaluated_by_model = 0, evaluated_by_global = 0;
@@ -181,6 +180,28 @@ TEST_F(LiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
     EXPECT_LE(evaluated_by_model, boards > 1 ? 0.2 * evaluated_by_global : evaluated_by_global);
     EXPECT_EQ(nvml.board().locked, 0);
   }
+}
+
+// Power follows the load within the sensor's window; what is recorded is in the file, the figure and the document.
+TEST_F(LiveBoard, TraceShowsTheLoad) {
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = \"all\""));
+  const ProcessResult result = ergotune(
+      folder, {"trace", "p.toml", "--device", "host", "--sensor", "nvml:0/energy", "--control", "nvml:0", "--config",
+               "{\"core_clock_mhz\": 1010}", "--seconds", "1.5", "--before", "0.5", "--after", "0.5", "--csv", "t.csv",
+               "--figure", "t.svg", "--json"});
+  const Json document = json_of(result);
+  EXPECT_NEAR(document["load_seconds"].get<double>(), 1.5, 0.4);
+  const Json& power = document["power"][0];
+  EXPECT_GT(power["final"].get<double>(), 1.5 * nvml.board().p0) << document;
+  EXPECT_NEAR(power["final"].get<double>(), fake_nvml::power_at(nvml.board(), 1, 1010, 45), 30);
+  EXPECT_NEAR(document["board"][0]["final"].get<double>(), 1010, 1) << document["board"];
+  std::ifstream csv(folder.path() / "t.csv"), svg(folder.path() / "t.svg");
+  const std::string rows((std::istreambuf_iterator<char>(csv)), {}), figure((std::istreambuf_iterator<char>(svg)), {});
+  EXPECT_THAT(rows, HasSubstr("temperature_c"));
+  EXPECT_THAT(rows, HasSubstr("launches"));
+  EXPECT_THAT(figure, HasSubstr("nvml:0/energy"));
+  EXPECT_EQ(nvml.board().locked, 0);
 }
 
 // Ctrl-C in a plan: nothing more is measured, no further stage begins, and it does not take long.
