@@ -38,6 +38,23 @@ Suggested with(const Target& target, const TargetOptions& options) {
 
 }  // namespace
 
+bool take_clock_parameters(Problem& problem) {
+  static const std::map<std::string, ParameterKind> kinds = {{"nvml_gr_clock", ParameterKind::core_clock_mhz},
+                                                             {"nvml_mem_clock", ParameterKind::memory_clock_mhz},
+                                                             {"nvml_pwr_limit", ParameterKind::power_limit_w},
+                                                             {"tegra_gr_clock", ParameterKind::core_clock_mhz}};
+  bool any = false;
+  for (Parameter& parameter : problem.parameters) {
+    const auto kind = kinds.find(parameter.name);
+    const bool numbers = std::all_of(parameter.values.begin(), parameter.values.end(),
+                                     [](const Value& value) { return value.is_number(); });
+    if (kind == kinds.end() || !numbers || parameter.values.empty()) continue;
+    parameter.kind = kind->second;
+    any = true;
+  }
+  return any;
+}
+
 std::optional<double> base_clock_of(const std::string& device_name, Control& control) {
   if (const auto base = from_profile(device_name)) return base;
   const auto facts = nvml_board_facts(control.device_key());

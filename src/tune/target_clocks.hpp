@@ -17,6 +17,10 @@ namespace ergotune {
 /// where that lies below the highest clock; nullopt where nobody says.
 std::optional<double> base_clock_of(const std::string& device_name, Control& control);
 
+/// Parameters that Kernel Tuner sets through a driver (nvml_gr_clock, nvml_mem_clock: MHz; nvml_pwr_limit: W;
+/// tegra_gr_clock: Hz) become clocks and limits here as well, under their names. True when there are any.
+bool take_clock_parameters(Problem& problem);
+
 /// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does: the
 /// kept fit, else one made now. The values that "model" stands for.
 std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const TargetOptions& options, Control& control);

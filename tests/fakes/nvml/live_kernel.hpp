@@ -21,14 +21,14 @@ struct LiveLoad {
 /// it "runs", so that it needs no core of its own.
 inline std::string live_kernel(const LiveLoad& load) {
   const auto at = [](std::size_t offset) { return std::to_string(offsetof(State, boards) + offset); };
-  return "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <time.h>\n"
+  return "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <time.h>\n"
          "#include <unistd.h>\n"
          "static char* board;\n"
          "static double now(void) {\n  struct timespec t;\n  clock_gettime(CLOCK_MONOTONIC, &t);\n"
          "  return t.tv_sec + 1e-9 * t.tv_nsec;\n}\n"
          "void work(float* b) {\n"
          "  if (!board) {\n    int file = open(getenv(\"ERGOTUNE_FAKE_NVML_STATE\"), O_RDWR);\n"
-         "    board = mmap(0, " + std::to_string(sizeof(State)) +
+         "    board = (char*)mmap(0, " + std::to_string(sizeof(State)) +
          ", PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);\n    close(file);\n  }\n"
          "  volatile double* clock = (volatile double*)(board + " + at(offsetof(Board, clock_mhz)) + ");\n"
          "  volatile double* activity = (volatile double*)(board + " + at(offsetof(Board, background_activity)) + ");\n"
