@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bindings.hpp"
+#include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/problem/problem.hpp"
@@ -179,6 +180,7 @@ void bind_arguments(ProblemClass& problem) {
 /// What is tuned, and what a configuration must meet.
 void bind_parameters(ProblemClass& problem) {
   problem
+      .def("observe", [](Problem& p, const std::string& text) { ask_for_observer(p.observers, text); }, py::arg("observer"))
       .def("add_parameter",
            [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
              Parameter parameter;

@@ -233,6 +233,7 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
   out["summary"] = result.summary;
   out["best"] = point(result.best);
   out["why_not"] = result.why_not;
+  out["notes"] = result.notes;
   out["evaluated"] = result.evaluated;
   out["known"] = result.known;
   out["seconds"] = result.seconds;
@@ -261,9 +262,9 @@ py::dict run_plans(Problem problem, const py::dict& settings, std::string plans,
   adapt_problem(problem, settings);
   if (plans.empty()) plans = problem.settings.plan.empty() ? "all" : problem.settings.plan;
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
-  const std::string added = prepare_for_plans(problem, setup);
+  const std::string added = prepare_for_plans(problem, setup, plans);
   SessionOptions options = session_options(problem, settings);
-  options.interrupted = &interrupted;
+  options.interrupted = setup.interrupted = &interrupted;
   const auto told = python_progress(progress);
   PreparedSession prepared;
   PlanComparison comparison;

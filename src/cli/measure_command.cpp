@@ -7,12 +7,12 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
+#include "cli/one_configuration.hpp"
 #include "cli/progress.hpp"
 #include "ergotune/base/error.hpp"
 #include "cli/table.hpp"
 #include "ergotune/measure/metrics.hpp"
 #include "ergotune/problem/steps.hpp"
-#include "kernel/configure.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -24,61 +24,6 @@ struct MeasureArguments : LiveArguments {
   std::optional<std::string> store;
   bool no_resume = false, json = false, apart = false;
 };
-
-Value value_from(const Json& json, const std::string& name) {
-  if (json.is_boolean()) return Value(json.get<bool>());
-  if (json.is_number_integer()) return Value(json.get<std::int64_t>());
-  if (json.is_number()) return Value(json.get<double>());
-  if (json.is_string()) return Value(json.get<std::string>());
-  throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
-}
-
-/// The configuration of a JSON object; parameters that it leaves out take their defaults.
-Configuration configuration_from(const std::string& text, const std::vector<Parameter>& parameters) {
-  Json document = Json::object();
-  if (!text.empty()) {
-    document = Json::parse(text, nullptr, false);
-    if (!document.is_object())
-      throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
-  }
-  std::vector<std::string> names;
-  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
-  for (const auto& [name, value] : document.items()) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw UserError(fmt::format("--config: there is no parameter \"{}\"{}", name, suggestion(name, names)));
-    }
-  }
-  Configuration configuration;
-  for (const Parameter& parameter : parameters) {
-    if (document.contains(parameter.name)) {
-      configuration.push_back(value_from(document[parameter.name], parameter.name));
-    } else {
-      configuration.push_back(parameter.default_value ? *parameter.default_value : parameter.values.front());
-    }
-  }
-  return configuration;
-}
-
-/// Which value or restriction keeps a configuration out of the space.
-std::string why_not(const PreparedSession& prepared, const Configuration& configuration) {
-  const auto& parameters = prepared.space->parameters();
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& values = parameters[i].values;
-    if (values.empty() || std::find(values.begin(), values.end(), configuration[i]) != values.end()) continue;
-    std::string known;
-    for (std::size_t v = 0; v < std::min<std::size_t>(values.size(), 20); ++v)
-      known += fmt::format("{}{}", v ? ", " : "", values[v].to_string());
-    return fmt::format("{} has no value {}, it has {}{}", parameters[i].name, configuration[i].to_string(), known,
-                       values.size() > 20 ? " ..." : "");
-  }
-  const ConfigurationScope names(parameters, configuration, prepared.constants);
-  for (const Restriction& restriction : prepared.problem.restrictions) {
-    const Scope scope = names.scope();
-    const bool met = restriction.function ? restriction.function(scope) : restriction.expression.evaluate(scope).truthy();
-    if (!met) return fmt::format("the restriction \"{}\" does not hold", restriction.label());
-  }
-  return "it is none of those that are searched";
-}
 
 void print_measurement(const PreparedSession& prepared, ConfigurationIndex index, const Measurement& measurement) {
   fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name, to_string(measurement.status),
@@ -107,17 +52,11 @@ Measured measure_one(Problem problem, const MeasureArguments& arguments) {
   Measured result{prepare_session(std::move(problem), setup), {}, {}};
   PreparedSession& prepared = result.prepared;
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  const auto& parameters = prepared.space->parameters();
-  result.configuration = configuration_from(arguments.configuration, parameters);
-  const auto index = prepared.space->index_of(result.configuration);
-  if (!index) {
-    throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
-                                describe(parameters, result.configuration), prepared.problem.name,
-                                why_not(prepared, result.configuration), arguments.file));
-  }
+  const ConfigurationIndex index = named_configuration(prepared, arguments.configuration, arguments.file);
+  result.configuration = prepared.space->configuration(index);
   // Where results are compared with the first correct configuration's, the default's is the one to trust.
   const auto fallback = default_of(*prepared.space);
-  if (prepared.live && fallback && *fallback != *index)
+  if (prepared.live && fallback && *fallback != index)
     prepared.live->establish_reference({prepared.space->configuration(*fallback)});
 
   const auto ledger = prepared.open_ledger();
@@ -126,14 +65,14 @@ Measured measure_one(Problem problem, const MeasureArguments& arguments) {
   run.phase = "measuring one configuration";
   ledger->begin_run(run);
   bool known = false;
-  ListSource single({*index}, [&](const Wanted&, const Measurement&, bool fresh) {
+  ListSource single({index}, [&](const Wanted&, const Measurement&, bool fresh) {
     known = !fresh;
     return true;
   });
   single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
   ledger->drive(single);
   ledger->end_run("finished");
-  result.measurement = ledger->find(*index)->measurement;
+  result.measurement = ledger->find(index)->measurement;
   if (known)
     fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
                prepared.store->file().string());

@@ -14,10 +14,9 @@
 #include "cli/results.hpp"
 #include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/model/power_samples.hpp"
-#include "ergotune/tune/sample_clocks.hpp"
-#include "ergotune/tune/session_setup.hpp"
+#include "ergotune/model/ridge_comparison.hpp"
+#include "ergotune/tune/device_model.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -31,7 +30,7 @@ struct ModelArguments {
   std::size_t count = 8;
   std::uint64_t seed = 1;
   double share = 0.1;
-  bool spaced = false, no_store = false, no_resume = false, json = false;
+  bool spaced = false, no_store = false, no_resume = false, dry = false, json = false;
 };
 
 /// "simulated" where the samples are, in every output; recorded samples were measured once by someone.
@@ -39,49 +38,32 @@ std::string origin(Provenance provenance) {
   return provenance == Provenance::replayed ? "recorded" : to_string(provenance);
 }
 
-PowerSampling take_samples(const ModelArguments& arguments) {
-  Problem problem = full_load_problem();
-  SetupOptions setup = SetupOptions::from(problem);
+DeviceModel measure(const ModelArguments& arguments) {
+  DeviceModelOptions options;
+  SetupOptions& setup = options.setup;
   setup.device = arguments.device.value_or("");
   setup.controls = arguments.controls;
   setup.live.sensors = arguments.sensors;
-  setup.live.energy = true;
   setup.simulation_seed = arguments.seed;
   // A sweep on a real board takes minutes: what it has measured is kept.
   if (arguments.store) setup.store = *arguments.store;
-  if (setup.store.empty() && !setup.device.starts_with("sim:")) setup.store = kDefaultStore;
+  const bool simulated = setup.device.starts_with("sim:");
+  if (setup.store.empty() && !simulated) setup.store = kDefaultStore;
   if (arguments.no_store) setup.store.clear();
   setup.resume = !arguments.no_resume;
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
-  for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  if (prepared.space->size() < 3) {
-    std::string why;
-    for (const std::string& note : prepared.notes) why += "\n  " + note;
-    throw UserError(
-        fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune "
-                    "model --from FILE, or a simulated device: --device sim:a100",
-                    prepared.device.name, why));
-  }
-  SamplingOptions options;
-  options.count = arguments.count;
-  options.adaptive = !arguments.spaced;
-  options.progress = [](const PowerSample& sample, std::size_t done, std::size_t total) {
+  options.sampling.count = arguments.count;
+  options.sampling.adaptive = !arguments.spaced;
+  options.sampling.progress = [](const PowerSample& sample, std::size_t done, std::size_t total) {
     fmt::print(stderr, "{} of {}: {:.0f} MHz, {:.1f} W\n", done, total, sample.clock_mhz, sample.power_w);
   };
-  const auto ledger = prepared.open_ledger({}, interruption());
-  RunInfo run;
-  run.objective.text = "energy";
-  run.plan = "model";
-  run.seed = arguments.seed;
-  ledger->begin_run(run);
-  PowerSampling sampling = sample_clocks(*ledger, options);
-  ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
-  if (ledger->interrupted()) {
-    throw Error(fmt::format("interrupted after {} of {} clocks{}", sampling.samples.size(), arguments.count,
-                                prepared.store ? "; the same command goes on from there" : ""));
+  options.interrupted = interruption();
+  options.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  DeviceModel model = measure_device_model(options);
+  if (!simulated && !arguments.dry && model.model.usable) {
+    const auto file = store_device_model(model);
+    fmt::print(stderr, "Kept for this board and driver in {}; core_clock_mhz = \"model\" uses it\n", file.string());
   }
-  sampling.device = prepared.device.name;
-  return sampling;
+  return model;
 }
 
 Json to_json(const Estimate& estimate) {
@@ -90,11 +72,27 @@ Json to_json(const Estimate& estimate) {
           {"high", number_or_null(estimate.high)}};
 }
 
-Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range) {
+Json ridges_document(const RidgeComparison& ridges) {
+  Json printed = nullptr;
+  if (ridges.as_printed)
+    printed = {{"ridge_mhz", ridges.as_printed->ridge_mhz},
+               {"idle_w", ridges.as_printed->idle_w},
+               {"dynamic_w_per_mhz", ridges.as_printed->dynamic_w_per_mhz},
+               {"voltage_slope_per_mhz", ridges.as_printed->voltage_slope_per_mhz},
+               {"relative_deviation", ridges.as_printed->relative_deviation}};
+  return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
+          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)},
+          {"equation_3_as_printed", std::move(printed)}};
+}
+
+Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
+                 const RidgeComparison& ridges) {
+  const auto best = model.usable ? best_clock(model, sampling.supported_mhz) : std::nullopt;
   Json document{
       {"found", model.found},
       {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
       {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
+      {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
       {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
       {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
   Json parameters = Json::object();
@@ -108,6 +106,7 @@ Json document_of(const PowerSampling& sampling, const PowerModel& model, const C
     if (model.temperature_w_per_c) parameters["temperature_w_per_c"] = to_json(*model.temperature_w_per_c);
   }
   document["parameters"] = std::move(parameters);
+  document["ridges"] = ridges_document(ridges);
   document["why_not"] = model.why_not.empty() ? Json(nullptr) : Json(model.why_not);
   document["relative_deviation"] = model.relative_deviation;
   document["voltage_measured"] = model.voltage_measured;
@@ -121,9 +120,13 @@ Json document_of(const PowerSampling& sampling, const PowerModel& model, const C
         {{"clock_mhz", s.clock_mhz},
          {"power_w", s.power_w},
          {"time_s", number_or_null(sampling.time_s[i])},
+         {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
          {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
   }
   document["samples"] = std::move(samples);
+  document["throttled"] = Json::array();
+  for (const PowerSample& s : sampling.throttled)
+    document["throttled"].push_back({{"clock_mhz", s.clock_mhz}, {"power_w", s.power_w}});
   Json notes = sampling.notes;
   for (const std::string& note : model.notes) notes.push_back(note);
   document["notes"] = std::move(notes);
@@ -135,37 +138,17 @@ std::string with_interval(const Estimate& e, const char* format = "{:.0f}") {
                      fmt::format(fmt::runtime(format), e.low), fmt::format(fmt::runtime(format), e.high));
 }
 
-void print_for_people(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range) {
-  fmt::print("Power over the core clock: {}, {} samples, {}\n", sampling.source, model.samples,
-             origin(sampling.provenance));
-  if (!model.usable) {
-    fmt::print("  {}\n", model.why_not);
-    return;
-  }
-  if (model.found) {
-    fmt::print("  ridge            {} MHz\n", with_interval(model.ridge_mhz));
-  } else {
-    fmt::print("  no ridge:        {}\n", model.why_not);
-  }
-  fmt::print("  optimal clock    {} MHz (least energy per work, compute-bound; modelled)\n",
-             with_interval(model.optimal_clock_mhz));
-  fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz,
-             range.high_mhz, 100 * range.removed_share);
-  fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_interval(model.idle_w, "{:.1f}"),
-             with_interval({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
-                            1e3 * model.dynamic_w_per_mhz.high},
-                           "{:.1f}"));
-  if (model.curve.voltage_slope_per_mhz > 0) {
-    const Estimate& b = model.voltage_slope_per_mhz;
-    fmt::print("  voltage slope    {} % per 100 MHz above the ridge{}\n",
-               with_interval({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
-               model.voltage_measured ? ", from measured voltages" : "");
-  }
-  if (model.max_power_w) fmt::print("  power cap        {} W\n", with_interval(*model.max_power_w, "{:.1f}"));
-  fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n",
-             100 * model.relative_deviation);
+void print_ridges(const RidgeComparison& ridges) {
+  if (ridges.from_voltage && ridges.from_power)
+    fmt::print("  ridge by voltage {} MHz, by power alone {} MHz\n", with_interval(*ridges.from_voltage),
+               with_interval(*ridges.from_power));
+  if (ridges.as_printed)
+    fmt::print("  eq. 3 as printed {:.0f} MHz, fits the samples to {:.1f} % (v drops to 0 there; for comparison)\n",
+               ridges.as_printed->ridge_mhz, 100 * ridges.as_printed->relative_deviation);
+}
 
-  // A plot for the terminal: power as bars, energy per work as a mark.
+/// A plot for the terminal: power as bars, energy per work as a mark.
+void print_plot(const PowerSampling& sampling, const PowerModel& model) {
   std::vector<PowerSample> sorted = sampling.samples;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
@@ -186,6 +169,43 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
                model.curve.power(s.clock_mhz), std::string(bar, '#'), energy / least_energy,
                std::string(mark, ' '));
   }
+}
+
+void print_for_people(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
+                      const RidgeComparison& ridges) {
+  fmt::print("Power over the core clock: {}, {} samples, {}\n", sampling.source, model.samples,
+             origin(sampling.provenance));
+  if (!model.usable) {
+    fmt::print("  {}\n", model.why_not);
+    return;
+  }
+  if (model.found) {
+    fmt::print("  ridge            {} MHz\n", with_interval(model.ridge_mhz));
+  } else {
+    fmt::print("  no ridge:        {}\n", model.why_not);
+  }
+  fmt::print("  optimal clock    {} MHz (least energy per work, compute-bound; modelled)\n",
+             with_interval(model.optimal_clock_mhz));
+  if (const auto best = best_clock(model, sampling.supported_mhz))
+    fmt::print("  of its clocks    {:.0f} MHz\n", *best);
+  fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz,
+             range.high_mhz, 100 * range.removed_share);
+  fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_interval(model.idle_w, "{:.1f}"),
+             with_interval({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
+                            1e3 * model.dynamic_w_per_mhz.high},
+                           "{:.1f}"));
+  if (model.curve.voltage_slope_per_mhz > 0) {
+    const Estimate& b = model.voltage_slope_per_mhz;
+    fmt::print("  voltage slope    {} % per 100 MHz above the ridge{}\n",
+               with_interval({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
+               model.voltage_measured ? ", from measured voltages" : "");
+  }
+  print_ridges(ridges);
+  if (model.max_power_w) fmt::print("  power cap        {} W\n", with_interval(*model.max_power_w, "{:.1f}"));
+  fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n",
+             100 * model.relative_deviation);
+
+  print_plot(sampling, model);
   for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
 }
 
@@ -230,22 +250,27 @@ void fit(const ModelArguments& arguments) {
   if (arguments.count < 3) throw UserError("--clocks must be at least 3 (5 to see a ridge)");
   if (!(arguments.share > 0 && arguments.share < 1))
     throw UserError("--range is a share between 0 and 1, such as 0.1");
-  const PowerSampling sampling =
-      arguments.from ? load_power_samples(*arguments.from) : take_samples(arguments);
+  PowerSampling sampling;
+  PowerModel model;
+  if (arguments.from) {
+    sampling = load_power_samples(*arguments.from);
+    model = fit_samples(sampling);
+  } else {
+    DeviceModel measured = measure(arguments);
+    sampling = std::move(measured.sampling);
+    model = std::move(measured.model);
+  }
   for (const std::string& note : sampling.notes) fmt::print(stderr, "note: {}\n", note);
-  PowerModelOptions options;
-  options.low_mhz = sampling.low_mhz;
-  options.high_mhz = sampling.high_mhz;
-  const PowerModel model = fit_power_model(sampling.samples, options);
+  const RidgeComparison ridges = compare_ridges(sampling.samples, sampling.supported_mhz);
   ClockRange range;
   if (model.usable) range = suggested_range(model, arguments.share, sampling.supported_mhz);
   if (!arguments.figure.empty() && !sampling.samples.empty()) {
     write_named_file(arguments.figure, figure_of(sampling, model));
   }
   if (arguments.json) {
-    print_json(document_of(sampling, model, range));
+    print_json(document_of(sampling, model, range, ridges));
   } else {
-    print_for_people(sampling, model, range);
+    print_for_people(sampling, model, range, ridges);
   }
 }
 
@@ -271,6 +296,7 @@ void add_model_command(Verb app) {
   verb.add_option("--store", arguments->store, "Where live samples are kept (ergotune.db)");
   verb.add_flag("--no-store", arguments->no_store, "Keep no samples");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
+  verb.add_flag("--dry-run", arguments->dry, "Do not keep the fit for \"model\" in problem files");
   verb.add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
   add_json_option(verb, arguments->json);
   verb.footer(

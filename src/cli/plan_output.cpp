@@ -65,6 +65,7 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
                result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
               {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
     if (!result.why_not.empty()) plan["why_not"] = result.why_not;
+    plan["notes"] = result.notes;
     Json stages = Json::array();
     for (const StageResult& stage : result.stages) {
       stages.push_back(
@@ -117,6 +118,7 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) continue;
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
+    for (const std::string& note : result.notes) fmt::print("  note: {}\n", note);
     if (result.model_range && result.model) {
       fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",
                  result.model->found ? fmt::format("ridge at {:.0f} MHz", result.model->ridge_mhz.value)

@@ -70,11 +70,12 @@ void tune(const TuneArguments& arguments) {
     throw UserError("--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
   if (!plan.empty()) find_plans(plan, problem);  // an unknown name is told before any device is asked
   if (!plan.empty()) {
-    if (const std::string added = prepare_for_plans(problem, setup); !added.empty())
+    if (const std::string added = prepare_for_plans(problem, setup, plan); !added.empty())
       fmt::print(stderr, "note: {}\n", added);
   }
 
-  options.interrupted = interruption();
+  options.interrupted = setup.interrupted = interruption();
+  if (!arguments.quiet) setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   const std::string unit = prepared.objective->unit();
   if (!arguments.quiet) {

@@ -13,6 +13,8 @@ extern const char ergotune_embedded_full_load_toml[];
 extern const unsigned long ergotune_embedded_full_load_toml_size;
 extern const char ergotune_embedded_full_load_cl[];
 extern const unsigned long ergotune_embedded_full_load_cl_size;
+extern const char ergotune_embedded_full_load_c[];
+extern const unsigned long ergotune_embedded_full_load_c_size;
 }
 
 namespace ergotune {
@@ -124,12 +126,13 @@ std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Pr
 }
 
 Problem full_load_problem() {
-  // The embedded problem with its source put in place of the file's name.
+  // The embedded problem with its sources put in place of the file's name.
   std::string text(ergotune_embedded_full_load_toml, ergotune_embedded_full_load_toml_size);
-  const std::string source(ergotune_embedded_full_load_cl, ergotune_embedded_full_load_cl_size);
   const auto begin = text.find("source = {");
   text.erase(begin, text.find('\n', begin) - begin);
-  for (const char* language : {"opencl", "cuda"}) {
+  const std::string gpu(ergotune_embedded_full_load_cl, ergotune_embedded_full_load_cl_size);
+  const std::string cpu(ergotune_embedded_full_load_c, ergotune_embedded_full_load_c_size);
+  for (const auto& [language, source] : {std::pair{"opencl", gpu}, {"cuda", gpu}, {"c", cpu}}) {
     text += fmt::format("\n[kernel.source.{}]\ntext = '''\n{}'''\n", language, source);
   }
   return parse_problem(text, "full_load.toml");

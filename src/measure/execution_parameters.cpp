@@ -131,8 +131,8 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
     case Choice::model:
       if (suggested.empty())
         throw UserError(
-            fmt::format("{}: there is no model of this device yet to suggest values; calibrate it, or "
-                        "give \"all\", a number, a range or a list",
+            fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give \"all\", "
+                        "a number, a range or a list",
                         name),
             spec.place);
       for (const double value : suggested) values.push_back(snapped(range, value));
@@ -185,8 +185,11 @@ void resolve_execution_parameters(Problem& problem, Control& control,
 ControlSetting setting_of(const std::vector<Parameter>& parameters, const Configuration& configuration) {
   ControlSetting setting;
   for (std::size_t i = 0; i < parameters.size() && i < configuration.size(); ++i)
-    if (const auto quantity = quantity_of(parameters[i].kind))
-      setting[*quantity] = configuration[i].as_real();
+    if (const auto quantity = quantity_of(parameters[i].kind)) {
+      // Kernel Tuner's Tegra clocks are in Hz.
+      const double unit = parameters[i].name == "tegra_gr_clock" ? 1e-6 : 1.0;
+      setting[*quantity] = unit * configuration[i].as_real();
+    }
   return setting;
 }
 

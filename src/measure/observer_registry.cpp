@@ -10,6 +10,7 @@
 #include "ergotune/measure/energy.hpp"
 #include "ergotune/problem/quantity.hpp"
 #include "measure/observers.hpp"
+#include "measure/trace_observer.hpp"
 
 namespace ergotune {
 namespace {
@@ -52,6 +53,19 @@ std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverC
   return make_host_timer(static_cast<int>(passes));
 }
 
+std::shared_ptr<Observer> make_trace(const Options& options, const ObserverContext& context) {
+  std::vector<std::string> ids;
+  for (const Value& id : options.at("sensors")) ids.push_back(id.as_string());
+  const DeviceInfo& device = context.device;
+  TraceOptions trace;
+  trace.before = options.at("before").front().as_real();
+  trace.seconds = options.at("seconds").front().as_real();
+  trace.after = options.at("after").front().as_real();
+  trace.file = options.at("file").front().as_string();
+  trace.folder = options.at("folder").front().as_string();
+  return make_trace_observer(energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu), trace);
+}
+
 struct Entry {
   ObserverDescription description;
   std::function<std::shared_ptr<Observer>(const Options&, const ObserverContext&)> make;
@@ -79,6 +93,27 @@ const std::vector<Entry>& entries() {
         {"launches"},
         {}},
        [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
+      {{"core_voltage",
+        "Core voltage under load, where the driver's library does not tell it (nvidia-smi, a Tegra's regulator)",
+        ObserverPhase::stream,
+        {"core_voltage"},
+        {{"board", Type::text, false, "UUID of the board; empty: the device's own", {""}}}},
+       [](const Options& options, const ObserverContext& context) {
+         const std::string board = options.at("board").front().as_string();
+         return make_voltage_reader(board.empty() ? context.device.uuid : board);
+       }},
+      {{"trace",
+        "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file per "
+        "configuration",
+        ObserverPhase::stream,
+        {"settling_time"},
+        {{"sensors", Type::text, true, "Sensors by id; none: the device's own", {}},
+         {"folder", Type::text, false, "Folder of the files", {"traces"}},
+         {"file", Type::text, false, "One file instead, for a single configuration", {""}},
+         {"before", Type::number, false, "s recorded before the launches", {1.0}},
+         {"seconds", Type::number, false, "s of launches (3 at most, longer with `ergotune trace`)", {2.0}},
+         {"after", Type::number, false, "s recorded after them", {1.0}}}},
+       make_trace},
   };
   return all;
 }

@@ -32,6 +32,16 @@ ClockRange suggested_range(const PowerModel& model, double share, std::span<cons
   return range;
 }
 
+std::optional<double> best_clock(const PowerModel& model, std::span<const double> clocks) {
+  std::optional<double> best;
+  const double ceiling = std::min(model.curve.throttle_clock(), model.high_mhz) + 1e-6;
+  for (const double clock : clocks) {
+    if (clock > ceiling && best) continue;
+    if (!best || model.curve.energy_per_megacycle(clock) < model.curve.energy_per_megacycle(*best)) best = clock;
+  }
+  return best;
+}
+
 std::optional<double> next_clock(const PowerModel& model, std::span<const PowerSample> samples,
                                  std::span<const double> candidates) {
   std::optional<double> best;

@@ -10,7 +10,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 16> kQuantities{{
+constexpr std::array<QuantityInfo, 17> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -31,6 +31,7 @@ constexpr std::array<QuantityInfo, 16> kQuantities{{
     {"overlap", "", "share of a round's busy time in which kernels ran side by side", Producer::device, std::nullopt,
      false},
     {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
+    {"settling_time", "s", "time from the first launch until power stays where it ends", Producer::observer, kLess, true},
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 }};
 

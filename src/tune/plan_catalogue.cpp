@@ -34,8 +34,8 @@ std::vector<Plan> make_shipped() {
                    "fastest code at the highest clock, then its best clock (Going Green V-A)",
                    {stage("time", {"code"}, top, "time"), stage("clocks", {"clocks", "power"}, {})}});
   plans.push_back({"energy_then_clocks",
-                   "least energy at the default clock, then its best clock (Going Green V-A)",
-                   {stage("energy", {"code"}, {{"clocks", "default"}, {"power", "default"}}),
+                   "least energy at the base clock, then its best clock (Going Green V-A)",
+                   {stage("energy", {"code"}, {{"clocks", "base"}, {"power", "default"}}),
                     stage("clocks", {"clocks", "power"}, {})}});
   plans.push_back({"global_energy",
                    "least energy over everything (Going Green V-A; GlobalEnergy of the thesis)",
@@ -85,6 +85,15 @@ Plan from_spec(const PlanSpec& spec) {
 }
 
 }  // namespace
+
+bool Plan::needs_device_model() const {
+  for (const PlanStage& stage : stages) {
+    if (stage.kind == PlanStage::Kind::fit_model) return false;
+    for (const auto& [name, value] : stage.fixed)
+      if (value == Value("model")) return true;
+  }
+  return false;
+}
 
 const std::vector<Plan>& shipped_plans() {
   static const std::vector<Plan> plans = make_shipped();

@@ -6,6 +6,7 @@
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/tune/device_model.hpp"
 #include "tune/plan_run.hpp"
 
 namespace ergotune::plans {
@@ -76,7 +77,7 @@ std::optional<ClockPoint> clock_point(const Measurement& m, double asked_mhz) {
 
 }  // namespace
 
-std::optional<ConfigurationIndex> PlanRun::representative() {
+std::optional<ConfigurationIndex> PlanRun::representative(const PlanStage& stage) {
   // A twenty-fifth of the code configurations, from 5 (a quarter, where there are few) to 20 that work.
   double code = static_cast<double>(space_.size());
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
@@ -101,7 +102,7 @@ std::optional<ConfigurationIndex> PlanRun::representative() {
       candidates.push_back(*index);
   }
   std::size_t usable_ones = 0;
-  evaluate(candidates, [&](ConfigurationIndex, const Measurement& measurement) {
+  evaluate(stage, candidates, [&](ConfigurationIndex, const Measurement& measurement, bool) {
     usable_ones += usable(measurement.status);
     return usable_ones < enough && !interrupted();
   });
@@ -155,6 +156,21 @@ void PlanRun::use_model(std::size_t clock, const std::vector<ConfigurationIndex>
   result_.model_range = state_.model_range;
 }
 
+void PlanRun::use_device_model() {
+  const auto clock = core_clock();
+  if (!clock) return;  // nothing to steer: what is fixed at "model" keeps its default
+  if (!options_.device_model || !options_.device_model->model.usable) {
+    result_.why_not = "it fixes the clock at \"model\", and there is no model of this device: see \"ergotune model\"";
+    return;
+  }
+  std::vector<double> clocks;
+  for (const Value& value : space_.parameters()[*clock].values) clocks.push_back(value.as_real());
+  result_.model = options_.device_model->model;
+  state_.model_clock = best_clock(*result_.model, clocks);
+  state_.model_range = suggested_range(*result_.model, options_.model_share, clocks);
+  result_.model_range = state_.model_range;
+}
+
 void PlanRun::fit_model(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
@@ -167,14 +183,14 @@ void PlanRun::fit_model(const PlanStage& stage) {
     result_.stages.push_back(std::move(result));
     return;
   }
-  const auto code = representative();
+  const auto code = representative(stage);
   if (!code) {
     result_.why_not = "no configuration worked to fit the model with";
     return;
   }
   space_.values_at(*code, state_.current);
   const std::vector<ConfigurationIndex> indices = at_spaced_clocks(*clock, *code);
-  evaluate(indices);
+  evaluate(stage, indices);
   use_model(*clock, indices);
   if (!result_.why_not.empty()) return;
   result.space = space_.parameters()[*clock].values.size();

@@ -46,6 +46,10 @@ std::uint32_t fixed_position(const Parameter& parameter, ParameterKind kind, con
                              const StageState& state) {
   const std::string word = value.is_string() ? value.as_string() : std::string();
   if (word == "default") return default_position(parameter, kind);
+  if (word == "base" && kind != ParameterKind::code) {
+    if (kind == ParameterKind::core_clock_mhz && state.base_clock) return nearest_position(parameter, *state.base_clock);
+    return default_position(parameter, kind);
+  }
   if (all_numbers(parameter)) {
     if (word == "max" || word == "min") return position_of_extreme(parameter, word == "max");
     if (word == "model") {

@@ -21,6 +21,8 @@ struct StageState {
   /// The model's best clock for this kernel and the clocks around it, MHz.
   std::optional<double> model_clock;
   std::optional<ClockRange> model_range;
+  /// MHz; nullopt where nobody says it.
+  std::optional<double> base_clock;
 };
 
 /// Positions, by parameter, that a stage allows.

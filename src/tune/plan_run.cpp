@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "ergotune/base/clock.hpp"
+
 namespace ergotune::plans {
 PlanRun::PlanRun(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options)
     : plan_(plan),
@@ -26,7 +28,10 @@ PlanResult PlanRun::run() {
     return result_;
   }
   state_.current = default_positions(space_, kinds_);
+  state_.base_clock = options_.base_clock_mhz;
+  if (plan_.needs_device_model()) use_device_model();
   for (const PlanStage& stage : plan_.stages) {
+    if (!result_.why_not.empty()) break;
     ledger_.set_stage(plan_.name + "/" + stage.name);
     ledger_.set_phase("stage " + stage.name);
     if (stage.kind == PlanStage::Kind::fit_model) {
@@ -35,7 +40,6 @@ PlanResult PlanRun::run() {
       tune(stage);
     }
     if (interrupted()) result_.why_not = fmt::format("interrupted in stage \"{}\"", stage.name);
-    if (!result_.why_not.empty()) break;
   }
   ledger_.set_stage({});
   result_.evaluated = asked_.size();
@@ -55,13 +59,31 @@ const Measurement* PlanRun::find(ConfigurationIndex index) const {
   return entry ? &entry->measurement : nullptr;
 }
 
-void PlanRun::evaluate(std::vector<ConfigurationIndex> indices, const Each& each) {
-  ListSource list(std::move(indices), [&](const Wanted& wanted, const Measurement& measurement, bool) {
+void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each) {
+  SessionProgress progress;
+  progress.total = indices.size();
+  began_ = host_seconds();
+  ListSource list(std::move(indices), [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
     note_asked(wanted.index);
-    return !each || each(wanted.index, measurement);
+    tell(stage, wanted.index, measurement, fresh, progress);
+    return !each || each(wanted.index, measurement, fresh);
   });
   list.set_objective_quantity("energy");
   ledger_.drive(list);
+}
+
+void PlanRun::tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
+                   SessionProgress& progress) {
+  if (!options_.progress) return;
+  fresh ? ++progress.evaluated : ++progress.resumed;
+  progress.failed += !usable(measurement.status);
+  progress.last = ledger_.find(index);
+  progress.seconds = host_seconds() - began_;
+  if (progress.evaluated > 0) {
+    const auto left = static_cast<double>(progress.total - std::min(progress.total, progress.evaluated + progress.resumed));
+    progress.seconds_left = progress.seconds / static_cast<double>(progress.evaluated) * left;
+  }
+  options_.progress(plan_.name, stage.name, progress);
 }
 
 std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indices, Objective objective) const {
@@ -110,6 +132,13 @@ std::optional<std::size_t> PlanRun::core_clock() const {
   return std::nullopt;
 }
 
+void PlanRun::note_base_clock(const PlanStage& stage) {
+  const bool wanted = std::any_of(stage.fixed.begin(), stage.fixed.end(),
+                                  [](const auto& fixed) { return fixed.second == Value("base"); });
+  if (wanted && !state_.base_clock && core_clock())
+    result_.notes.push_back("nobody says what the base clock is: the default clock is taken for it");
+}
+
 void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
@@ -129,11 +158,12 @@ void PlanRun::tune(const PlanStage& stage) {
   PlanStage following = stage;
   if (const auto fixed = stage.fixed.find("code");
       fixed != stage.fixed.end() && fixed->second == Value("default")) {
-    if (const auto stand_in = representative()) {
+    if (const auto stand_in = representative(stage)) {
       space_.values_at(*stand_in, state_.current);
       following.fixed.erase("code");
     }
   }
+  note_base_clock(stage);
   const Allowed allowed = allowed_positions(following, space_, kinds_, state_);
   std::vector<ConfigurationIndex> seen = search(following, allowed, result);
   auto best = this->best(seen, objective(stage.objective));

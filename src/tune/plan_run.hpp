@@ -20,17 +20,22 @@ class PlanRun {
   PlanResult run();
 
  private:
-  using Each = std::function<bool(ConfigurationIndex, const Measurement&)>;
+  using Each = std::function<bool(ConfigurationIndex, const Measurement&, bool fresh)>;
 
   void tune(const PlanStage& stage);
   void fit_model(const PlanStage& stage);
   /// Configurations that differ from `code` in the clock alone, at the clocks that a model is fitted to.
   std::vector<ConfigurationIndex> at_spaced_clocks(std::size_t clock, ConfigurationIndex code) const;
+  /// The board's own model in the place of a fit of the plan's.
+  void use_device_model();
+  void note_base_clock(const PlanStage& stage);
   /// The clock with least energy of a model fitted to these, and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
-  /// Measures those of `indices` that are not known yet. `each`, when given, sees every result as it comes
-  /// and stops the rest by returning false.
-  void evaluate(std::vector<ConfigurationIndex> indices, const Each& each = {});
+  /// Measures those of `indices` that are not known yet, and tells of it as progress of the stage. `each`, when given, sees
+  /// every result as it comes and stops the rest by returning false.
+  void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
+  void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
+            SessionProgress& progress);
   /// Counts a configuration as asked for, once.
   void note_asked(ConfigurationIndex index);
   const Measurement* find(ConfigurationIndex index) const;
@@ -53,7 +58,7 @@ class PlanRun {
   /// range.
   void leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen, PlanPoint& best);
   /// A code configuration that works, at the current clocks; nullopt when none was found.
-  std::optional<ConfigurationIndex> representative();
+  std::optional<ConfigurationIndex> representative(const PlanStage& stage);
   std::optional<std::size_t> core_clock() const;
   Objective objective(const std::string& text) const;
   /// The part of a key that is code: configurations with equal keys differ in execution parameters only.
@@ -73,6 +78,7 @@ class PlanRun {
   std::vector<ConfigurationIndex> seen_before_;
   std::string objective_before_;
   PlanResult result_;
+  double began_ = 0;  ///< what is measured now
 };
 
 }  // namespace ergotune::plans

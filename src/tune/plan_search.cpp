@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/clock.hpp"
 #include "tune/occupancy_reduction.hpp"
 #include "tune/plan_run.hpp"
 
@@ -33,23 +32,7 @@ void PlanRun::keep_near_best(const PlanStage& stage, std::vector<ConfigurationIn
 }
 
 std::vector<ConfigurationIndex> PlanRun::whole_stage(const PlanStage& stage, std::vector<ConfigurationIndex> indices) {
-  SessionProgress progress;
-  progress.total = indices.size();
-  const double began = host_seconds();
-  evaluate(indices, [&](ConfigurationIndex index, const Measurement& measurement) {
-    progress.last = ledger_.find(index);
-    const bool fresh = !known_before_.contains(index);
-    fresh ? ++progress.evaluated : ++progress.resumed;
-    progress.failed += !usable(measurement.status);
-    progress.seconds = host_seconds() - began;
-    if (progress.evaluated > 0) {
-      const auto done = progress.evaluated + progress.resumed;
-      progress.seconds_left =
-          progress.seconds / static_cast<double>(progress.evaluated) * static_cast<double>(progress.total - done);
-    }
-    if (options_.progress) options_.progress(plan_.name, stage.name, progress);
-    return true;
-  });
+  evaluate(stage, indices);
   std::erase_if(indices, [&](ConfigurationIndex index) { return find(index) == nullptr; });
   return indices;
 }
@@ -166,7 +149,7 @@ void PlanRun::leave_range(const PlanStage& stage, const std::vector<Configuratio
         if (const auto index = space_.index_of(moved)) tries.push_back(*index);
       }
       if (tries.empty()) break;
-      evaluate(tries);
+      evaluate(stage, tries);
       tries.push_back(best.index);
       const auto better = this->best(tries, objective(stage.objective));
       if (!better || better->index == best.index) break;

@@ -16,8 +16,10 @@ constexpr std::uint64_t kTruthLimit = 1'000'000;
 
 }  // namespace
 
-std::string prepare_for_plans(Problem& problem, SetupOptions& setup) {
+std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names) {
   setup.live.energy = true;
+  const std::vector<Plan> plans = find_plans(names, problem);
+  setup.needs_model = std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.needs_device_model(); });
   const bool has_clocks =
       !problem.execution_parameters.empty() ||
       std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& parameter) {
@@ -50,6 +52,8 @@ PlanComparison run_plans(PreparedSession& prepared, const std::string& names, co
   plan_options.strategy = options.strategy == "auto" ? "" : options.strategy;
   plan_options.strategy_options = options.strategy_options;
   plan_options.constants = prepared.constants;
+  plan_options.base_clock_mhz = prepared.base_clock_mhz;
+  plan_options.device_model = prepared.device_model;
   plan_options.interrupted = options.interrupted;
   if (prepared.evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
   plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {

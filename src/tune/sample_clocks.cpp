@@ -14,6 +14,11 @@
 namespace ergotune {
 namespace {
 
+/// Of the clock that was asked for: less than this share, and than half a usual step, is no throttling.
+constexpr double kSameClock = 0.01, kHalfStepMhz = 7.5;
+/// Clocks that turn out to be throttled cost as many further ones, up to so many.
+constexpr std::size_t kMostThrottled = 4;
+
 /// Clocks one after the other: first evenly spaced, then where the model is least sure.
 class ClockSource : public Source {
  public:
@@ -40,42 +45,54 @@ class ClockSource : public Source {
   void take(const Wanted&, const Measurement& m, bool) override {
     const double asked = *under_way_;
     under_way_.reset();
-    const auto energy = m.value("energy"), time = m.value("time");
+    const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");
     auto power = m.value("power");
     if (!power && energy && time && *time > 0) power = *energy / *time;
-    if (!usable(m.status) || !power) {
+    const bool told = ran && *ran * 1e-6 > 0.2 * asked && *ran * 1e-6 < 1.1 * asked;
+    const bool slower = told && *ran * 1e-6 < asked - std::max(kHalfStepMhz, kSameClock * asked);
+    // One that ran slower than asked counts as failed, but says where the board throttles.
+    if ((!usable(m.status) && !slower) || !power) {
       out_.notes.push_back(fmt::format("{:.0f} MHz: {}", asked, m.message.empty() ? "no power" : m.message));
       return;
     }
     PowerSample sample;
-    const auto ran = m.value("core_clock");
-    sample.clock_mhz = ran && *ran * 1e-6 > 0.2 * asked && *ran * 1e-6 < 1.1 * asked ? *ran * 1e-6 : asked;
+    sample.clock_mhz = told ? *ran * 1e-6 : asked;
     sample.power_w = *power;
     sample.power_error_w = m.standard_error("power");
     sample.voltage_v = m.value("core_voltage");
     if (const auto memory = m.value("memory_clock")) sample.memory_clock_mhz = *memory * 1e-6;
     sample.temperature_c = m.value("temperature");
-    out_.samples.push_back(sample);
-    out_.time_s.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
-    for (const std::string& warning : m.warnings) out_.notes.push_back(warning);
+    if (slower) {
+      // Going Green fits up to the highest clock before throttling: what lies beyond is the limit, not the clock.
+      out_.throttled.push_back(sample);
+      out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
+      out_.notes.push_back(fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked",
+                                       asked, sample.clock_mhz));
+    } else {
+      out_.samples.push_back(sample);
+      out_.time_s.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    for (const std::string& warning : m.warnings) {
+      if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
+    }
     if (options_.progress) options_.progress(sample, asked_.size(), options_.count);
   }
 
  private:
   std::optional<double> next_clock_to_try() {
-    if (!spaced_.empty()) {
+    while (!spaced_.empty()) {
       const double clock = spaced_.back();
       spaced_.pop_back();
-      return clock;
+      if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
     }
-    if (asked_.size() >= std::min(options_.count, out_.supported_mhz.size())) return std::nullopt;
+    const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
+    if (asked_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
     // Clocks a step from one that is known teach little.
     const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
     std::vector<double> candidates;
     for (const double f : out_.supported_mhz) {
-      bool near = std::any_of(asked_.begin(), asked_.end(), [&](double g) { return std::abs(f - g) < spacing; });
-      // A throttled request ran lower: that clock is known, and what lies above it would be throttled again.
-      for (const PowerSample& sample : out_.samples) near = near || std::abs(f - sample.clock_mhz) < spacing;
+      if (!out_.throttled.empty() && f >= out_.high_mhz) continue;
+      const bool near = std::any_of(asked_.begin(), asked_.end(), [&](double g) { return std::abs(f - g) < spacing; });
       if (!near) candidates.push_back(f);
     }
     return next_clock(fit_power_model(out_.samples), out_.samples, candidates);
@@ -109,6 +126,13 @@ PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
   out.high_mhz = out.supported_mhz.back();
   ClockSource source(std::move(by_clock), options, out);
   ledger.drive(source);
+  // A board that throttles nearly everywhere: better these than none.
+  if (out.samples.size() < 3) {
+    for (const PowerSample& sample : out.throttled) {
+      out.samples.push_back(sample);
+      out.time_s.push_back(std::numeric_limits<double>::quiet_NaN());
+    }
+  }
   return out;
 }
 

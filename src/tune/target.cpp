@@ -20,6 +20,7 @@
 #include "kernel/round.hpp"
 #include "search/objective_text.hpp"
 #include "tune/occupancy_reduction.hpp"
+#include "tune/target_clocks.hpp"
 
 namespace ergotune {
 namespace {
@@ -173,6 +174,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   refuse_what_nobody_says(options, target.problem, recording.get());
   target.device.name = recording->device.empty() ? "recorded device" : recording->device;
   target.constants = target.problem.constants_for(target.device.name, {});
+  model_of_recording(target, options, *recording);
   // Execution parameters have the values that were recorded.
   for (const Parameter& recorded : recording->parameters) {
     if (recorded.kind == ParameterKind::code) continue;
@@ -203,7 +205,8 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
   target.device.backend = "simulated";
   target.device.name = "simulated " + profile.name;
   target.device.properties = profile.properties;
-  resolve_execution_parameters(target.problem, profile, options.suggested);
+  target.base_clock_mhz = base_clock_of(profile.name, *make_profile_control(profile));
+  resolve_execution_parameters(target.problem, profile, clocks_by_simulation(target, options));
   target.constants = target.problem.constants_for(profile.name, profile.properties);
   if (options.adapt) options.adapt(target.problem, profile.properties);
   build_space(target, options);
@@ -221,8 +224,9 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
 
 /// The control that sets the execution parameters; null when there is none that may be used: then they are
 /// left out.
-std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options) {
-  if (target.problem.execution_parameters.empty()) return nullptr;
+/// `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
+std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options, bool named) {
+  if (target.problem.execution_parameters.empty() && !named) return nullptr;
   std::string why_not;
   std::unique_ptr<Control> control;
   if (options.controls.size() > 1) throw UserError("one device takes one --control");
@@ -231,6 +235,8 @@ std::unique_ptr<Control> find_control(Target& target, const TargetOptions& optio
   } else {
     control = control_for_device(target.device.uuid, target.device.pci_address, target.device.is_cpu, &why_not);
   }
+  if (!control && named)
+    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
   if (!control) {
     target.notes.push_back("clocks and limits are left as they are: " + why_not);
     target.problem.execution_parameters.clear();
@@ -290,14 +296,17 @@ void open_live(Target& target, const TargetOptions& options) {
   live.device = options.device;
   live.energy = live.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(target.problem, options.further_metrics));
+  const bool named = take_clock_parameters(target.problem);
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
   note_what_nobody_checks(target, options);
-  std::unique_ptr<Control> control = find_control(target, options);
+  std::unique_ptr<Control> control = find_control(target, options, named);
   if (control) {
-    resolve_execution_parameters(target.problem, *control, options.suggested);
+    target.board_key = control->device_key();
+    target.base_clock_mhz = base_clock_of(target.device.name, *control);
+    resolve_execution_parameters(target.problem, *control, clocks_by_model(target, options, *control));
   }
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);

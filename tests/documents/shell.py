@@ -12,6 +12,7 @@ KNOWN = {"cmake", "ctest", "install", "pip", "python3", "systemctl", "sqlite3"}
 # Verbs and options that a machine without a GPU cannot run, or not in seconds.
 NOT_RUN = {
     "calibrate": "drives a real board for a minute",
+    "trace": "needs an energy sensor",
     "--reference": "a steady state of many seconds",
 }
 # Verbs that read ergotune.db when nothing is named.

@@ -85,8 +85,8 @@ def test_what_is_not_supported_says_so_by_name():
         ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1]}, texmem_args={"a": 1})
     with pytest.raises(ours.NotSupported, match="parallel"):
         ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1]}, parallel=True)
-    with pytest.raises(ours.NotSupported, match="nvml_gr_clock"):
-        ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1], "nvml_gr_clock": [900]})
+    with pytest.raises(ours.NotSupported, match="cuda_sm_percentage"):
+        ours.tune_kernel("f", "__kernel void f() {}", 1, [], {"block_size_x": [1], "cuda_sm_percentage": [90]})
 
 
 def test_cache_written_here_replays_here_and_there(tmp_path):

@@ -31,8 +31,8 @@ struct PlanStage {
   std::string name;
   /// Parameter names, or "code", "clocks" (core and memory clocks), "power", "all".
   std::vector<std::string> free;
-  /// Values of parameters that are not free; "max", "min", "default", "model" (the model's best clock) for
-  /// numbers. Parameters in neither list keep the value that the stage before found, or their default.
+  /// Values of parameters that are not free; for numbers "max", "min", "default", "base" (the maker's base clock; of what
+  /// has none the default), "model" (the best clock of the plan's own fit, else of the board's model). Parameters in neither list keep the value that the stage before found, or their default.
   std::map<std::string, Value> fixed;
   /// Only clocks within the model's suggested range; the range grows where the best found lies at its end.
   bool in_model_range = false;
@@ -50,6 +50,8 @@ struct Plan {
   std::string name;
   std::string summary;
   std::vector<PlanStage> stages;
+  /// It fixes something at "model" before it has fitted one itself.
+  bool needs_device_model() const;
 };
 
 /// The plans that come with ergotune.
@@ -74,6 +76,9 @@ struct PlanOptions {
   double model_share = 0.1;
   /// Seen by restrictions of stages whose space is built anew, and by metrics.
   Constants constants;
+  /// What "base" and "model" stand for; see Target.
+  std::optional<double> base_clock_mhz;
+  std::shared_ptr<const DeviceModel> device_model;
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const std::string& plan, const std::string& stage, const SessionProgress&)> progress;
 };
@@ -107,6 +112,8 @@ struct PlanResult {
   std::uint64_t known = 0;
   std::optional<PowerModel> model;
   std::optional<ClockRange> model_range;
+  /// Things to know: that nobody says what the base clock is.
+  std::vector<std::string> notes;
   /// Energy above the least possible, per cent; nullopt where that is not known.
   std::optional<double> above_optimum_percent;
 };
@@ -143,7 +150,8 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
 
 /// Before prepare_session(): plans need energy, and clocks; a simulated device without any gets some of its profile.
 /// What was added, for the user; empty for nothing.
-std::string prepare_for_plans(Problem& problem, SetupOptions& setup);
+/// `names`: the plans that are to be run; a model of the board is asked for where one of them needs it.
+std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names);
 
 /// Runs the named plans ("a,b", "all") on a prepared session: the command's `tune --plan` and Python's.
 PlanComparison run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,

@@ -2,6 +2,7 @@
 // same way and differ in nothing.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,6 +35,13 @@ struct TargetOptions {
   int space_threads = 0;
   /// Values for execution parameters that ask for the model's suggestion (tune/model).
   std::map<ParameterKind, std::vector<double>> suggested;
+  /// A power-frequency model of the board is wanted although no execution parameter asks for it (a plan's
+  /// `fixed = "model"`).
+  bool needs_model = false;
+  /// What takes its time while the target is opened (a model that is fitted first) is told here line by line, and ends when
+  /// this is set.
+  std::function<void(const std::string&)> tell;
+  const std::atomic<bool>* interrupted = nullptr;
   /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
   std::function<void(Problem&, const Constants& properties)> adapt;
   /// Settings::occupancy.
@@ -43,6 +51,8 @@ struct TargetOptions {
   /// What the problem file says, the rest as above.
   static TargetOptions from(const Problem& problem);
 };
+
+struct DeviceModel;
 
 /// A quantity of a configuration without measuring it; nullopt where nobody knows.
 using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
@@ -58,6 +68,11 @@ struct Target {
   LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
   /// Replay and simulated: what is recorded, or what the model says without noise.
   Truth truth;
+  std::string board_key;  ///< Control::device_key() of the board whose clocks are set; empty where none are
+  /// MHz, where the maker or the driver says it.
+  std::optional<double> base_clock_mhz;
+  /// Where it was asked for (tune/device_model.hpp).
+  std::shared_ptr<const DeviceModel> device_model;
   std::string identity;    ///< uuid or name, driver version, compiler identity
   std::string conditions;  ///< what is measured and how
   std::string former_conditions;  ///< the same as ergotune 0.1 wrote it (tune/former_identity.hpp)

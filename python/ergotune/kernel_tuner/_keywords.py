@@ -9,8 +9,8 @@ KEYWORDS = {
     "problem_size": "number, expression, function, or up to three of these; C and Fortran functions are called once, whatever it is",
     "arguments": "NumPy arrays and scalars, also complex, bool, structs and either byte order; CuPy's and PyTorch's arrays by a copy. "
                  "Tunable arguments are NotSupported: tune once for each of their arrays",
-    "tune_params": _SAME + "; nvml_*, tegra_* and cuda_sm_percentage are NotSupported outside simulation: clocks are parameters of a "
-                   "problem file (docs/clocks.md)",
+    "tune_params": _SAME + "; nvml_gr_clock, nvml_mem_clock (MHz), nvml_pwr_limit (W), tegra_gr_clock (Hz) are set where NVMLObserver or "
+                   "TegraObserver is among the observers, and put back (docs/clocks.md); cuda_sm_percentage is NotSupported",
     **dict.fromkeys(("grid_div_x", "grid_div_y", "grid_div_z"), "names, expressions, numbers, functions, lists of these"),
     "restrictions": "expressions, functions of a dict or of parameters by name, Constraint objects",
     "answer": _SAME + "; compared by value in the argument's type",
@@ -38,7 +38,8 @@ KEYWORDS = {
     "simulation_mode": _SAME,
     "parallel": "NotSupported: configurations are compiled side by side already",
     "observers": "one launch between the hooks, up to iterations of them, after the time was measured; OutputObserver and "
-                 "PrologueObserver too. ContinuousObserver and sensors' observers are NotSupported (docs/energy.md)",
+                 "PrologueObserver too. NVMLObserver, TegraObserver, PowerSensorObserver, PMTObserver (one platform) measure by "
+                 "ergotune's own sensors (docs/energy.md); ContinuousObserver is NotSupported",
     "objective": _SAME, "objective_higher_is_better": _SAME, "objectives": _SAME,
     "seed": _SAME + ": None is another each time",
 }

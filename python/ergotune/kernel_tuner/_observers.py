@@ -117,6 +117,9 @@ def instances(observers, arguments):
     for observer in observers or ():
         if not hasattr(observer, "get_results") and callable(observer):
             observer = observer(arguments)
+        if hasattr(observer, "keys") and _is(observer, "Meter"):
+            made.append(observer)
+            continue
         if getattr(observer, "continuous_observer", None) is not None or _is(observer, "ContinuousObserver"):
             raise NotSupported("ergotune.kernel_tuner does not support ContinuousObserver: ergotune runs the kernel long enough "
                                'for its own power sensors; use ergotune.tune(problem, objective="energy")')

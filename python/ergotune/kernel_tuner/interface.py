@@ -17,6 +17,7 @@ from ._cache import Cache, read_cache
 from ._driver import Driver, Plan, as_strategy, simulate
 from ._encoding import plain
 from ._notsupported import NotSupported, absent
+from ._meters import CLOCKS, QUANTITIES, Meter, Meters
 from ._observers import DEVICES, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of
@@ -211,9 +212,9 @@ def _check_parameters(tune_params, simulation_mode):
     for name in tune_params:
         if name in ("grid_size_x", "grid_size_y", "grid_size_z", "time"):
             raise ValueError(f"Tune parameter {name} with value {tune_params[name]} has a forbidden name!")
-        if not simulation_mode and name.startswith(("nvml_", "tegra_", "cuda_sm_percentage")):
-            raise NotSupported(f"ergotune.kernel_tuner does not set {name}: write a problem file with a parameter of kind "
-                               "core_clock, memory_clock or power_limit (docs/clocks.md), and use ergotune.tune")
+        if not simulation_mode and name.startswith(("nvml_", "tegra_", "cuda_sm_percentage")) and name not in CLOCKS:
+            raise NotSupported(f"ergotune.kernel_tuner does not set {name}: it sets {', '.join(CLOCKS)}, through NVMLObserver or "
+                               "TegraObserver")
 
 
 def _with_defaults(names):
@@ -320,11 +321,15 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     env = {"device_name": device_name, "kernel_name": call["kernel_name"], "tuner": "ergotune", "iterations": iterations}
     if not printing.quiet:
         print(f"Using: {device_name}")
-    watch = _watch(builder, plan, observers, iterations, env, max_threads, lang, device, platform, compiler)
+    listed = instances(observers, {"device": device, "platform": platform, "compiler": compiler,
+                                   "lang": kernel_tuner_language(lang, builder.language)})
+    meters = Meters([o for o in listed if isinstance(o, Meter)], [name for name in builder.tune_params if name in CLOCKS])
+    meters.add_to(builder.problem)
+    watch = _watch(builder, plan, [o for o in listed if not isinstance(o, Meter)], iterations, env, max_threads)
     cache = Cache.open(cache_file, _header(call, cached_name), simulation=False) if cache_file else None
     driver = Driver(plan, cache, metrics, printing.tune_params, printing.quiet)
     callback = set_verification(builder.problem, arguments, answer, atol, verify, watch, builder.scratch.name)
-    recorder = _Recorder(driver, watch, iterations, printing)
+    recorder = _Recorder(driver, watch, meters, iterations, printing)
     goals = [f"objective_{i}" for i in range(len(plan.objectives))]
     settings = {
         "device": device_id, "quiet": True, "confirm": False, "iterations": int(iterations), "seed": plan.seed,
@@ -332,6 +337,8 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
         "max_threads_restriction": [] if device_id == "host" else builder.block_size_names,
         "objective": goals[0] if len(goals) == 1 else f"pareto({', '.join(goals)})",
     }
+    if meters:
+        settings.update(meters.settings())
     try:
         with _compiler(compiler, builder.language):
             run_problem(builder.problem, settings, verify=callback, observers=[watch] if watch else [],
@@ -353,9 +360,7 @@ def raise_first(driver, watch):
             raise failure
 
 
-def _watch(builder, plan, observers, iterations, env, max_threads, lang, device, platform, compiler):
-    listed = instances(observers, {"device": device, "platform": platform, "compiler": compiler,
-                                   "lang": kernel_tuner_language(lang, builder.language)})
+def _watch(builder, plan, listed, iterations, env, max_threads):
     if builder.returned is not None:
         listed.insert(0, ReturnedTime(builder.returned))
     if not listed:
@@ -370,15 +375,19 @@ def _watch(builder, plan, observers, iterations, env, max_threads, lang, device,
 class _Recorder:
     """Makes rows of measurements as they come, and costs for the session's own ranking."""
 
-    def __init__(self, driver, watch, iterations, printing):
-        self.driver, self.watch, self.iterations, self.printing = driver, watch, iterations, printing
+    def __init__(self, driver, watch, meters, iterations, printing):
+        self.driver, self.watch, self.meters = driver, watch, meters
+        self.iterations, self.printing = iterations, printing
         self._rows = {}
 
     def _row(self, configuration, measurement):
         configuration = {name: configuration[name] for name in self.driver.plan.names}
         row = row_of(configuration, measurement, self.iterations, self.driver.plan.objectives)
-        if self.watch and "__error__" not in row:
-            row.update(self.watch.take(configuration))
+        if "__error__" not in row:
+            if self.meters:
+                self.meters.take(row, measurement, QUANTITIES)
+            if self.watch:
+                row.update(self.watch.take(configuration))
         return row
 
     def costs(self, configuration, measurement):

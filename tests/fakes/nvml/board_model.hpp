@@ -90,6 +90,11 @@ inline double activity_integral(const WorkItem& w, double launches) {
   return whole * mean + high * w.activity + (part - high) * w.activity_low;
 }
 
+/// The activity beside the queue.
+inline double background(const Board& b, double time) {
+  return b.background_until > 0 && time > b.background_until ? 0.0 : b.background_activity;
+}
+
 /// Works off the queue over [time, time + dt]; returns the mean activity, background where the queue is
 /// empty.
 inline double work(Board& b, double dt) {
@@ -102,7 +107,7 @@ inline double work(Board& b, double dt) {
         const double wait = std::min(left, w.not_before - now);
         now += wait;
         left -= wait;
-        activity += wait * b.background_activity;
+        activity += wait * background(b, now);
         if (left <= 0) break;
       }
       w.start = now;
@@ -124,8 +129,8 @@ inline double work(Board& b, double dt) {
       ++b.queue_head;
     }
   }
-  activity += left * b.background_activity;
-  if (busy > 0 || b.background_activity > 0) b.last_active = b.time + dt;
+  activity += left * background(b, now);
+  if (busy > 0 || background(b, now) > 0) b.last_active = b.time + dt;
   return activity / dt;
 }
 

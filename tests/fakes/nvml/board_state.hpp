@@ -10,7 +10,7 @@
 namespace fake_nvml {
 
 inline constexpr std::uint32_t kMagic = 0x4c4d564e;
-inline constexpr std::uint32_t kLayout = 5;
+inline constexpr std::uint32_t kLayout = 6;
 inline constexpr int kMaxDevices = 8;
 inline constexpr int kMaxClocks = 256;
 inline constexpr int kMaxMemoryClocks = 4;
@@ -108,6 +108,7 @@ struct Board {
 
   // live
   double background_activity;  ///< while the queue is empty: what tests set by hand
+  double background_until;     ///< model time at which that ends; 0: never (live_kernel.hpp)
   double time;                 ///< the model has been advanced to here
   double true_energy;          ///< J since creation: the side channel
   double power, temperature, clock_mhz, cap_mhz, filtered_power, noise_state, last_active, next_control;

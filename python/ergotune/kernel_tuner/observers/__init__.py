@@ -11,5 +11,14 @@ from .observer import (  # noqa: F401
 )
 from .register import RegisterObserver  # noqa: F401
 
-_SENSORS = ("NVMLObserver", "PMTObserver", "PMTContinuousObserver", "TegraObserver", "PowerSensorObserver", "AMDSMIObserver")
-__getattr__ = absent(__name__, {**dict.fromkeys(_SENSORS, ENERGY), "NCUObserver": MODULES["observers.ncu"]})
+_WORK = {"NVMLObserver": "nvml", "TegraObserver": "tegra", "PowerSensorObserver": "powersensor", "PMTObserver": "pmt"}
+_absent = absent(__name__, {**dict.fromkeys(("PMTContinuousObserver", "AMDSMIObserver"), ENERGY),
+                            "NCUObserver": MODULES["observers.ncu"]})
+
+
+def __getattr__(name):
+    if name in _WORK:  # they are made of BenchmarkObserver
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_WORK[name]}"), name)
+    return _absent(name)

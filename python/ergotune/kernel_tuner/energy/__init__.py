@@ -1,0 +1,1 @@
+"""The power-frequency model, as Kernel Tuner's scripts use it."""

@@ -1,0 +1,80 @@
+"""NVIDIA boards: power, energy, clocks and temperature, and lists of clocks and limits to tune."""
+
+import time
+
+import numpy as np
+
+from .._meters import Meter, check
+from .._nvml import Nvml
+
+
+class NVMLObserver(Meter):
+    """``nvml_power`` (W), ``nvml_energy`` (J per launch), ``core_freq``, ``mem_freq`` (MHz), ``temperature`` (degrees C),
+    ``gr_voltage`` (mV) and ``power_readings`` (lists of s and W), as far as they are asked for.
+
+    They are ergotune's own measurements: energy and time of the same launches, settled, by the board's best sensor
+    (docs/energy.md). With it ``nvml_gr_clock``, ``nvml_mem_clock`` (MHz) and ``nvml_pwr_limit`` (W) in tune_params are set, and
+    everything is put back however the run ends (docs/clocks.md).
+
+    Args:
+        device: NVML's index of the board; None: the device's own.
+        save_all: a list under each name with an s at its end as well.
+        nvidia_smi_fallback, use_locked_clocks: taken, not needed: locked clocks are used where the board has them, and without
+            permission ergotuned sets them (docs/clocks.md).
+        continuous_duration: taken, not needed: the precision that is asked decides.
+    """
+
+    def __init__(self, observables, device=None, save_all=False, nvidia_smi_fallback=None, use_locked_clocks=False,
+                 continuous_duration=1):
+        known = {"nvml_power": ("power", 1.0), "nvml_energy": ("energy", 1.0), "core_freq": ("core_clock", 1e-6),
+                 "mem_freq": ("memory_clock", 1e-6), "temperature": ("temperature", 1.0), "gr_voltage": ("core_voltage", 1e3)}
+        check(observables, ["power_readings", *known])
+        self.observables = list(observables)
+        self.save_all, self.device = save_all, device
+        self.readings = "power_readings" in observables
+        self.keys = {name: known[name] for name in observables if name in known}
+        self.sensors = () if device is None else (f"nvml:{device}",)
+        self.control = f"nvml:{device or 0}"
+        self.board = Nvml(device).uuid() if "gr_voltage" in observables else None
+
+
+def get_nvml_gr_clocks(device, n=None, quiet=False):
+    """``{"nvml_gr_clock": [...]}``: n of the graphics clocks (MHz) at the highest memory clock; all where n is None."""
+    board = Nvml(device)
+    clocks = board.graphics_clocks(max(board.memory_clocks()))
+    if n and len(clocks) > n:
+        clocks = [clocks[i] for i in np.ceil(np.linspace(0, len(clocks) - 1, n)).astype(int)]
+    return _told("gr frequencies", "nvml_gr_clock", list(clocks), quiet)
+
+
+def get_nvml_mem_clocks(device, n=None, quiet=False):
+    """``{"nvml_mem_clock": [...]}``: memory clocks, MHz."""
+    clocks = Nvml(device).memory_clocks()
+    if n and len(clocks) > n:
+        clocks = clocks[:: int(len(clocks) / n)]
+    return _told("mem frequencies", "nvml_mem_clock", clocks, quiet)
+
+
+def get_nvml_pwr_limits(device, n=None, quiet=False):
+    """``{"nvml_pwr_limit": [...]}``: n limits, W, in steps of 5 W."""
+    low, high = Nvml(device).power_limits()
+    if n is None:
+        n = int((high - low) / 5) + 1
+    limits = sorted({int(5 * round(limit / 5)) for limit in np.linspace(low, high, n)})
+    return _told("power limits", "nvml_pwr_limit", limits, quiet)
+
+
+def get_idle_power(device, n=5, sleep_s=0.1):
+    """W: the mean of n readings."""
+    board = Nvml(device)
+    readings = []
+    for _ in range(n):
+        time.sleep(sleep_s)
+        readings.append(board.power())
+    return float(np.mean(readings))
+
+
+def _told(what, name, values, quiet):
+    if not quiet:
+        print(f"Using {what}:", values)
+    return {name: values}

@@ -1,0 +1,231 @@
+// A fake board as a live one: the command sets its clocks through the driver's interface, the kernel's time follows them,
+// and the physics are known (tests/fakes/nvml/live_kernel.hpp). ERGOTUNE_LIVE_BOARDS says how many boards are drawn (1).
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/random.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "fakes/nvml/live_kernel.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+/// One board, a folder, and the environment that points the command at them.
+struct LiveBoard : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
+  TemporaryFolder folder;
+  std::map<std::string, std::string> environment;
+
+  void SetUp() override {
+    environment = nvml.environment();
+    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
+    environment["ERGOTUNE_DATA_DIR"] = (folder.path() / "data").string();
+    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    // A quick counter, so that a configuration takes half a second.
+    nvml.board().counter.period = 0.002;
+    nvml.board().counter.sleeps = 0;
+    nvml.board().power_limit_mw = nvml.board().default_power_limit_mw = nvml.board().max_power_limit_mw = 600'000;
+    nvml.restart_boards();
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : environment) unsetenv(name.c_str());
+  }
+  /// `count` clocks down from 1410 MHz.
+  void give_clocks(int count, int step) {
+    auto& b = nvml.board();
+    b.graphics_clock_count = count;
+    for (int i = 0; i < count; ++i) b.graphics_clocks[i] = static_cast<std::uint32_t>(1410 - i * step);
+    b.application_graphics = b.default_application_graphics = b.graphics_clocks[0];
+    nvml.restart_boards();
+  }
+  std::vector<std::string> with(std::vector<std::string> arguments) const {
+    for (const char* more : {"--sensor", "nvml:0/energy", "--control", "nvml:0"}) arguments.emplace_back(more);
+    return arguments;
+  }
+  /// J of a launch in the long run, from the board's own law.
+  double true_energy(double mhz, double mega_cycles, double seconds, double activity) {
+    auto& b = nvml.board();
+    double temperature = b.ambient, power = 0;
+    for (int i = 0; i < 30; ++i) {
+      power = fake_nvml::power_at(b, activity, mhz, temperature);
+      temperature = b.ambient + b.thermal_resistance * power;
+    }
+    return power * (mega_cycles / mhz + seconds);
+  }
+};
+
+// Nobody has fitted a model yet: it is fitted first, kept, and used by the next command without a measurement.
+TEST_F(LiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
+  give_clocks(6, 200);
+  nvml.board().knee_mhz = 1010;
+  nvml.set_activity(1);
+  fake_nvml::LiveLoad load;
+  load.mega_cycles = "15";
+  folder.write("p.toml", fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"model\""));
+  const auto tune = with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05", "--no-confirm",
+                          "--json"});
+  const ProcessResult first = ergotune(folder, tune, 240);
+  const Json found = json_of(first);
+  EXPECT_THAT(first.err, HasSubstr("fitting the power-frequency model of this board first"));
+  EXPECT_EQ(found["best"]["configuration"]["core_clock_mhz"], 1010) << found;
+  EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), 2u) << "only the clocks around the optimum";
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "data/calibration" /
+                                      (std::string(nvml.board().uuid) + ".model.json")));
+  const ProcessResult again = ergotune(folder, tune, 60);
+  EXPECT_THAT(again.err, HasSubstr("clocks by the model of this board"));
+  EXPECT_THAT(again.err, ::testing::Not(HasSubstr("fitting")));
+  // A plan of the problem file uses the same.
+  folder.write("q.toml", fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"all\"") +
+                             "\n[[plans.mine]]\nfree = [\"code\"]\nfixed = { clocks = \"model\" }\nobjective = \"energy\"\n");
+  const ProcessResult planned = ergotune(folder, with({"tune", "q.toml", "--device", "host", "--store", "p.db",
+                                                       "--precision", "0.05", "--plan", "mine", "--json"}), 60);
+  const Json plan = json_of(planned)["plans"][0];
+  EXPECT_EQ(plan["best"]["configuration"]["core_clock_mhz"], 1010) << plan;
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+// The core voltage, where nvidia-smi prints one, and a board that throttles over a third of its clocks.
+TEST_F(LiveBoard, TheModelReadsVoltagesAndStopsWhereTheBoardThrottles) {
+  give_clocks(40, 30);
+  auto& b = nvml.board();
+  b.knee_mhz = 700;
+  nvml.set_activity(1);
+  b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(1000 * power_at(b, 1, 1020, 45));
+  nvml.restart_boards();
+  // The voltage at the clock that is locked, from the state file itself.
+  const auto at = [](std::size_t offset) { return offsetof(fake_nvml::State, boards) + offset; };
+  const auto smi = folder.write(
+      "smi", fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
+                         "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
+                         "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
+                         nvml.path(), at(offsetof(fake_nvml::Board, clock_mhz))));
+  ::chmod(smi.c_str(), 0755);
+  setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);
+  const ProcessResult result = ergotune(
+      folder, with({"model", "--device", "host", "--clocks", "6", "--no-store", "--json"}), 240);
+  unsetenv("ERGOTUNE_NVIDIA_SMI");
+  const Json document = json_of(result);
+  EXPECT_EQ(document["voltage_measured"], true) << document;
+  EXPECT_NEAR(document["ridge_mhz"]["value"].get<double>(), 700, 35) << document;
+  EXPECT_NEAR(document["ridges"]["from_voltage_mhz"]["value"].get<double>(), 700, 35);
+  EXPECT_GE(document["throttled"].size(), 1u);
+  EXPECT_LE(document["throttled"].size(), 3u) << "what lies above a throttled clock is not asked";
+  for (const Json& sample : document["samples"]) EXPECT_LE(sample["clock_mhz"].get<double>(), 1080);
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+TEST_F(LiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
+  const char* text = std::getenv("ERGOTUNE_LIVE_BOARDS");
+  const int boards = text ? std::atoi(text) : 1;
+  for (int number = 0; number < boards; ++number) {
+    // ridge low, middle, high, none; capped
+    Random random(11 + static_cast<std::uint64_t>(number));
+    const int kind = (number + 1) % 5;
+    const int clocks = boards > 1 ? 30 : 6, step = boards > 1 ? 40 : 200;
+    give_clocks(clocks, step);
+    auto& b = nvml.board();
+    const double bottom = 1410 - step * (clocks - 1);
+    b.knee_mhz = bottom + (kind == 0 ? 0.25 : kind == 2 ? 0.8 : 0.5) * (1410 - bottom) + 20 * random.uniform();
+    b.v_max = kind == 3 ? b.v_min : 1.0 + 0.2 * random.uniform();
+    const double limit = kind == 4 ? 0.65 * b.full_power : 2 * b.full_power;
+    b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(1000 * limit);
+    b.max_power_limit_mw = std::max(b.power_limit_mw, 600'000u);
+    nvml.restart_boards();
+    fake_nvml::LiveLoad load;
+    load.mega_cycles = "(12.0 + 3.0 * (tile - 2) * (tile - 2))";
+    load.seconds = "0.001";
+    load.activity = "(0.7 + 0.05 * tile)";
+    folder.write("p.toml", fake_nvml::live_problem(load, boards > 1 ? "tile = [1, 2, 3, 4, 5, 6]" : "tile = [1, 2]",
+                                                   "core_clock_mhz = \"all\""));
+    const auto cost = [](double tile) { return 12 + 3 * (tile - 2) * (tile - 2); };
+    double least = 1e300, best_clock = 0;
+    for (int tile = 1; tile <= (boards > 1 ? 6 : 2); ++tile)
+      for (int i = 0; i < clocks; ++i) {
+        const double f = 1410 - i * step, energy = true_energy(f, cost(tile), 0.001, 0.7 + 0.05 * tile);
+        const bool capped = fake_nvml::power_at(b, 0.7 + 0.05 * tile, f, 50) > limit;
+        if (!capped && energy < least) least = energy, best_clock = f;
+      }
+    const std::string store = fmt::format("p{}.db", number);
+    const Json document = json_of(ergotune(
+        folder, with({"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--plan",
+                      "model_steered,global_energy,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block",
+                      "--json"}), 3000));
+    double evaluated_by_model = 0, evaluated_by_global = 0;
+    for (const Json& plan : document["plans"]) {
+      ASSERT_FALSE(plan["best"].is_null()) << plan;
+      const Json& found = plan["best"]["configuration"];
+      const double tile = found["tile"], f = found["core_clock_mhz"];
+      const double energy = true_energy(f, cost(tile), 0.001, 0.7 + 0.05 * tile);
+      std::fprintf(stderr, "board %d (kind %d) %s: %.0f MHz (true best %.0f), %.2f %% above, %d evaluated\n", number, kind,
+                   plan["plan"].get<std::string>().c_str(), f, best_clock, 100 * (energy / least - 1),
+                   plan["evaluated"].get<int>());
+      EXPECT_LE(energy / least, 1.02) << plan["plan"];
+      EXPECT_TRUE(std::abs(f - best_clock) <= step + 1 || energy / least <= 1.02);
+      if (plan["plan"] == "model_steered") evaluated_by_model = plan["evaluated"];
+      if (plan["plan"] == "global_energy") evaluated_by_global = plan["evaluated"];
+    }
+    EXPECT_LE(evaluated_by_model, boards > 1 ? 0.2 * evaluated_by_global : evaluated_by_global);
+    EXPECT_EQ(nvml.board().locked, 0);
+  }
+}
+
+// Power follows the load within the sensor's window; what is recorded is in the file, the figure and the document.
+TEST_F(LiveBoard, TraceShowsTheLoad) {
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = \"all\""));
+  const ProcessResult result = ergotune(
+      folder, {"trace", "p.toml", "--device", "host", "--sensor", "nvml:0/energy", "--control", "nvml:0", "--config",
+               "{\"core_clock_mhz\": 1010}", "--seconds", "1.5", "--before", "0.5", "--after", "0.5", "--csv", "t.csv",
+               "--figure", "t.svg", "--json"});
+  const Json document = json_of(result);
+  EXPECT_NEAR(document["load_seconds"].get<double>(), 1.5, 0.4);
+  const Json& power = document["power"][0];
+  EXPECT_GT(power["final"].get<double>(), 1.5 * nvml.board().p0) << document;
+  EXPECT_NEAR(power["final"].get<double>(), fake_nvml::power_at(nvml.board(), 1, 1010, 45), 30);
+  EXPECT_NEAR(document["board"][0]["final"].get<double>(), 1010, 1) << document["board"];
+  std::ifstream csv(folder.path() / "t.csv"), svg(folder.path() / "t.svg");
+  const std::string rows((std::istreambuf_iterator<char>(csv)), {}), figure((std::istreambuf_iterator<char>(svg)), {});
+  EXPECT_THAT(rows, HasSubstr("temperature_c"));
+  EXPECT_THAT(rows, HasSubstr("launches"));
+  EXPECT_THAT(figure, HasSubstr("nvml:0/energy"));
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+// Ctrl-C in a plan: nothing more is measured, no further stage begins, and it does not take long.
+TEST_F(LiveBoard, APlanEndsSoonAfterCtrlC) {
+  give_clocks(40, 30);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2, 3]", "core_clock_mhz = \"all\""));
+  for (const char* plan : {"model_steered", "energy_then_clocks"}) {
+    ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store",
+                                                        std::string(plan) + ".db", "--precision", "0.02", "--plan",
+                                                        std::string(plan) + ",global_energy"}));
+    const auto store = folder.path() / (std::string(plan) + ".db");
+    const double deadline = host_seconds() + 60;
+    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < 2)) ::usleep(20'000);
+    const std::size_t rows = stored_rows(store).size();
+    ::kill(session.pid(), SIGINT);
+    ASSERT_TRUE(session.wait(6)) << "Ctrl-C does not end it";
+    EXPECT_LE(stored_rows(store).size(), rows + 1) << "what was pending was measured all the same";
+    std::ifstream out(folder.path() / "out");
+    const std::string words((std::istreambuf_iterator<char>(out)), {});
+    EXPECT_THAT(words, HasSubstr("interrupted in stage"));
+    EXPECT_THAT(words, ::testing::Not(HasSubstr("global_energy"))) << "the next plan began";
+    EXPECT_EQ(nvml.board().locked, 0);
+  }
+}
+
+}  // namespace
+}  // namespace ergotune::test

@@ -1,0 +1,79 @@
+#include "ergotune/model/ridge_comparison.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ergotune/base/random.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Samples of a board with its ridge at 1000 MHz, clocks from 200 to 1600.
+std::vector<PowerSample> samples(bool volts, double noise) {
+  Random random(3);
+  std::vector<PowerSample> out;
+  for (int f = 200; f <= 1600; f += 140) {
+    const double v = 1 + 0.0008 * std::max(0, f - 1000);
+    PowerSample s;
+    s.clock_mhz = f;
+    s.power_w = (40 + 0.15 * f * v * v) * (1 + noise * random.normal());
+    if (volts) s.voltage_v = 0.75 * v * (1 + 0.3 * noise * random.normal());
+    out.push_back(s);
+  }
+  return out;
+}
+
+TEST(Ridges, VoltageAndPowerSeeTheSame) {
+  for (const double noise : {0.0, 0.005}) {
+    const RidgeComparison ridges = compare_ridges(samples(true, noise));
+    ASSERT_TRUE(ridges.from_voltage && ridges.from_power) << noise;
+    EXPECT_NEAR(ridges.from_voltage->value, 1000, 40) << noise;
+    EXPECT_LE(ridges.from_voltage->low, 1010);
+    EXPECT_GE(ridges.from_voltage->high, 990);
+    EXPECT_NEAR(ridges.from_power->value, 1000, 60) << noise;
+  }
+}
+
+TEST(Ridges, AVoltageThatStaysHasNone) {
+  auto flat = samples(true, 0);
+  for (PowerSample& s : flat) s.voltage_v = 0.8;
+  EXPECT_FALSE(ridge_from_voltage(flat));
+  EXPECT_FALSE(ridge_from_voltage(samples(false, 0)));
+}
+
+// A board that did behave as printed: v = 1 below 600 MHz, then 0.002 (f - 600).
+TEST(Ridges, EquationThreeAsPrintedFindsItsOwnThreshold) {
+  std::vector<PowerSample> printed;
+  std::vector<double> clocks;
+  for (int f = 200; f <= 1600; f += 100) {
+    const double v = f < 600 ? 1 : 0.002 * (f - 600);
+    PowerSample s;
+    s.clock_mhz = f;
+    s.power_w = 40 + 0.1 * f * v * v;
+    printed.push_back(s);
+  }
+  for (int f = 200; f <= 1600; f += 20) clocks.push_back(f);
+  const auto model = fit_as_printed(printed, clocks);
+  ASSERT_TRUE(model);
+  EXPECT_NEAR(model->ridge_mhz, 600, 21);
+  EXPECT_LT(model->relative_deviation, 0.02);
+  EXPECT_NEAR(model->power(1200) / (40 + 0.1 * 1200 * 1.44), 1, 0.05);
+  // On a board whose voltage is continuous it is the worse description.
+  const auto other = fit_as_printed(samples(false, 0), clocks);
+  ASSERT_TRUE(other);
+  EXPECT_GT(other->relative_deviation, 10 * fit_power_model(samples(false, 0)).relative_deviation);
+  EXPECT_FALSE(fit_as_printed(std::span(printed).first(4), clocks));
+}
+
+// Just below a ridge with a steep voltage lies the best clock of a board, though the curve has its minimum between two.
+TEST(Ridges, OfTheBoardsClocksTheCheapestIsTaken) {
+  const PowerModel model = fit_power_model(samples(false, 0));
+  ASSERT_TRUE(model.found);
+  const std::vector<double> clocks{400, 700, 980, 1060, 1300};
+  EXPECT_EQ(best_clock(model, clocks), 980);
+  EXPECT_FALSE(best_clock(model, {}));
+}
+
+}  // namespace
+}  // namespace ergotune

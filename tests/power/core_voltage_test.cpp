@@ -1,0 +1,68 @@
+#include "power/core_voltage.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace ergotune {
+namespace {
+
+constexpr const char* kPrinted =
+    "==============NVSMI LOG==============\n"
+    "Driver Version                            : 510.47.03\n"
+    "GPU 00000000:01:00.0\n"
+    "    Voltage\n"
+    "        Graphics                          : 843.750 mV\n";
+
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    char name[] = "/tmp/ergotune-voltage-XXXXXX";
+    path = ::mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+TEST(CoreVoltage, IsTheGraphicsVoltageOfWhatNvidiaSmiPrints) {
+  EXPECT_DOUBLE_EQ(voltage_in(kPrinted).value(), 0.84375);
+  EXPECT_FALSE(voltage_in("        Graphics                          : N/A\n"));
+  EXPECT_FALSE(voltage_in("        Graphics                          : 0.000 mV\n"));
+  EXPECT_FALSE(voltage_in("No devices were found\n"));
+  EXPECT_FALSE(voltage_in(""));
+}
+
+TEST(CoreVoltage, ComesFromTheProgramThatIsNamed) {
+  const Folder folder;
+  const auto program = folder.path / "smi";
+  std::ofstream(program) << "#!/bin/sh\n[ \"$2\" = GPU-7 ] && [ \"$5\" = VOLTAGE ] && cat <<'E'\n" << kPrinted << "E\n";
+  ::chmod(program.c_str(), 0755);
+  setenv("ERGOTUNE_NVIDIA_SMI", program.c_str(), 1);
+  EXPECT_DOUBLE_EQ(read_core_voltage("GPU-7").value_or(0), 0.84375);
+  EXPECT_FALSE(read_core_voltage("GPU-8")) << "the program fails";
+  setenv("ERGOTUNE_NVIDIA_SMI", "/nowhere/smi", 1);
+  EXPECT_FALSE(read_core_voltage("GPU-7"));
+  unsetenv("ERGOTUNE_NVIDIA_SMI");
+}
+
+TEST(CoreVoltage, OfATegraIsItsRegulators) {
+  const Folder folder;
+  const auto write = [&](const char* name, const char* text) {
+    const auto file = folder.path / "sys/class/regulator" / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  write("regulator.1/name", "vdd-cpu\n");
+  write("regulator.1/microvolts", "900000\n");
+  write("regulator.2/name", "vdd-gpu\n");
+  write("regulator.2/microvolts", "712500\n");
+  setenv("ERGOTUNE_SYSFS_ROOT", folder.path.c_str(), 1);
+  EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), 0.7125);
+  unsetenv("ERGOTUNE_SYSFS_ROOT");
+  EXPECT_FALSE(voltage_in("Graphics : 5000 mV"));
+}
+
+}  // namespace
+}  // namespace ergotune

@@ -1,0 +1,196 @@
+"""Kernel Tuner's way to energy on a fake board: its calls, with the import changed. The board is tests/fakes/nvml, the kernel's
+time follows its clock (live_kernel.hpp)."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ergotune.kernel_tuner as ours
+from ergotune.kernel_tuner.energy import energy
+from ergotune.kernel_tuner.observers.nvml import (
+    NVMLObserver,
+    get_idle_power,
+    get_nvml_gr_clocks,
+    get_nvml_mem_clocks,
+    get_nvml_pwr_limits,
+)
+
+ROOT = Path(__file__).parents[2]
+BUILD = Path(os.environ.get("ERGOTUNE_COMMAND", ROOT / "build/release/ergotune")).parent
+
+PROGRAM = r"""
+#include <cstdio>
+#include "fakes/nvml/live_kernel.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+int main(int, char** argv) {
+  fake_nvml::LiveLoad load;
+  load.mega_cycles = "(12.0 + 3.0 * (tile - 2) * (tile - 2))";
+  load.activity = "(0.7 + 0.05 * tile)";
+  std::puts(fake_nvml::live_kernel(load).c_str());
+  auto* state = fake_nvml::map_state(argv[1], "generation=ga100 devices=1");
+  auto& b = state->boards[0];
+  b.graphics_clock_count = 6;
+  for (int i = 0; i < 6; ++i) b.graphics_clocks[i] = 1410 - 200 * i;
+  b.knee_mhz = 830;
+  b.counter.period = 0.002;
+  b.counter.sleeps = 0;
+  b.max_power_limit_mw = 600000;
+  b.power_limit_mw = 590000;
+  b.background_activity = 1;
+  for (auto& board : state->boards) fake_nvml::start(board, fake_nvml::model_now(*state));
+}
+"""
+LOOK = r"""
+#include <cstdio>
+#include "fakes/nvml/fake_nvml.hpp"
+int main(int, char** argv) {
+  auto* state = fake_nvml::map_state(argv[1], "");
+  std::printf("%d %u\n", state->boards[0].locked, state->boards[0].power_limit_mw);
+}
+"""
+
+
+def compiled(folder, name, text):
+    (folder / f"{name}.cpp").write_text(text)
+    subprocess.run(["c++", "-std=c++20", "-O0", f"-I{ROOT / 'tests'}", "-o", str(folder / name), str(folder / f"{name}.cpp")],
+                   check=True)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """A function that tells (locked, power limit in mW); with the kernel's source as ``source``."""
+    folder = tmp_path_factory.mktemp("board")
+    state = folder / "state"
+    source = subprocess.run([compiled(folder, "make", PROGRAM), state], check=True, capture_output=True, text=True).stdout
+    look = compiled(folder, "look", LOOK)
+    changed = {"ERGOTUNE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml.so.1"), "ERGOTUNE_FAKE_NVML_STATE": str(state),
+               "ERGOTUNE_STATE_DIR": str(folder / "st"), "ERGOTUNE_DATA_DIR": str(folder / "data"),
+               "ERGOTUNE_HELPER_SOCKET": "/nowhere"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in changed.items():
+            patch.setenv(name, value)
+
+        def settings():
+            words = subprocess.run([look, state], check=True, capture_output=True, text=True).stdout.split()
+            return tuple(int(word) for word in words)
+
+        settings.source = source
+        yield settings
+
+
+def test_clocks_and_limits_are_listed_as_kernel_tuner_lists_them(board, capsys):
+    assert get_nvml_gr_clocks(0) == {"nvml_gr_clock": [1410, 1210, 1010, 810, 610, 410]}
+    assert "Using gr frequencies: [1410" in capsys.readouterr().out
+    assert get_nvml_gr_clocks(0, n=3, quiet=True) == {"nvml_gr_clock": [1410, 810, 410]}
+    assert get_nvml_mem_clocks(0, quiet=True) == {"nvml_mem_clock": [1215]}
+    assert get_nvml_pwr_limits(0, n=3, quiet=True) == {"nvml_pwr_limit": [150, 375, 600]}
+    assert capsys.readouterr().out == ""
+    assert 30 < get_idle_power(0, n=2, sleep_s=0.01) < 400
+
+
+def test_clocks_are_tuned_and_what_ran_is_in_the_rows(board):
+    b = np.zeros(16, np.float32)
+    tune_params = {"tile": [1, 2], "nvml_gr_clock": [1410, 810]}
+    observer = NVMLObserver(["nvml_power", "nvml_energy", "core_freq", "mem_freq", "temperature"], device=0)
+    metrics = {"f": lambda p: p["core_freq"], "edp": lambda p: p["nvml_energy"] * p["time"]}
+    before = board()
+    results, env = ours.tune_kernel("work", board.source, 1, [b], tune_params, lang="C", observers=[observer], metrics=metrics,
+                                    objective="nvml_energy", objective_higher_is_better=False, quiet=True, iterations=3)
+    assert board() == before == (0, 590000)
+    assert len(results) == 4
+    for row in results:
+        assert {"nvml_power", "nvml_energy", "core_freq", "mem_freq", "temperature", "time", "times", "f", "edp"} <= set(row)
+        assert not {"energy", "power", "core_clock"} & set(row)
+        assert abs(row["core_freq"] - row["nvml_gr_clock"]) < 2, "the clock was set"
+        assert row["mem_freq"] == 1215
+        # W, J per launch and ms go together
+        assert abs(row["nvml_energy"] / (row["nvml_power"] * row["time"] * 1e-3) - 1) < 0.1
+        cycles = 12 + 3 * (row["tile"] - 2) ** 2
+        assert abs(row["time"] * 1e-3 * row["nvml_gr_clock"] / cycles - 1) < 0.15, "the time follows the clock"
+    assert env["best_config"]["nvml_gr_clock"] == 810
+
+
+def test_power_limits_are_set_and_power_readings_given(board):
+    results, _ = ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_pwr_limit": [150, 600]},
+                                  lang="C", observers=[NVMLObserver(["nvml_power", "power_readings"], device=0)], quiet=True,
+                                  strategy="brute_force")
+    rows = {row["nvml_pwr_limit"]: row for row in results}
+    assert rows[150]["nvml_power"] < 160 < rows[600]["nvml_power"]
+    seconds, watts = np.array(rows[600]["power_readings"]).T
+    assert len(watts) > 5 and (np.diff(seconds) > 0).all() and watts.max() > 150
+    assert board() == (0, 590000)
+
+
+def test_the_going_green_script(board):
+    """examples/cuda/going_green_performance_model.py of Kernel Tuner, by its calls."""
+    ridge, freqs, power, fitted, scaling = energy.create_power_frequency_model(device=0, n_samples=6, verbose=False,
+                                                                               nvidia_smi_fallback=None, use_locked_clocks=True)
+    assert ridge in (810, 1010)
+    assert list(freqs) == pytest.approx([410, 610, 810, 1010, 1210, 1410], abs=2)
+    assert (np.diff(power) > 0).all()
+    assert len(fitted) == 4 and scaling == (freqs.min(), power.min())
+    modelled = energy.estimated_power(freqs - freqs.min(), *fitted) * scaling[1]
+    assert np.abs(modelled / power - 1).max() < 0.05
+    clocks = get_nvml_gr_clocks(0, quiet=True)["nvml_gr_clock"]
+    chosen = energy.get_frequency_range_around_ridge(ridge, clocks, 10, 5)
+    assert ridge in chosen
+
+
+def test_the_fit_is_kernel_tuners():
+    theirs = pytest.importorskip("kernel_tuner.energy.energy", reason="Kernel Tuner's own needs SciPy and NVML's bindings",
+                                 exc_type=ImportError)
+    freqs = np.arange(300, 1500, 100.0)
+    power = 60 * energy.estimated_power(freqs - 300, 600, 0.8, 4.0, 1e9)
+    mine, fitted, scaling = energy.fit_power_frequency_model(freqs, power)
+    ridge, their_fit, their_scaling = theirs.fit_power_frequency_model(freqs, power)
+    assert scaling == their_scaling
+    assert abs(mine - 900) <= max(abs(ridge - 900), 30)
+    assert np.allclose(energy.estimated_power(freqs - 300, *fitted), theirs.estimated_power(freqs - 300, *fitted))
+
+
+def test_a_clock_without_an_observer_is_refused(board):
+    with pytest.raises(ValueError, match="NVMLObserver"):
+        ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_gr_clock": [810]}, lang="C")
+    with pytest.raises(ValueError, match="not in supported"):
+        NVMLObserver(["watts"])
+
+
+def test_a_clock_that_cannot_be_set_is_refused(board, monkeypatch):
+    monkeypatch.setenv("ERGOTUNE_FORBID_CONTROLS", "1")
+    with pytest.raises(Exception, match="(?i)control|clock"):
+        ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_gr_clock": [810]}, lang="C",
+                         observers=[NVMLObserver(["nvml_energy"], device=0)], quiet=True)
+
+
+def test_the_others_names():
+    from ergotune.kernel_tuner.observers.pmt import PMTObserver
+    from ergotune.kernel_tuner.observers.powersensor import PowerSensorObserver
+    from ergotune.kernel_tuner.observers.tegra import TegraObserver, get_tegra_gr_clocks
+
+    assert PowerSensorObserver(["ps_energy"], "/dev/ttyACM1").sensors == ("powersensor3:/dev/ttyACM1",)
+    assert set(PMTObserver({"nvidia": 0}).keys) == {"nvidia_energy", "nvidia_power"}
+    assert PMTObserver("rapl").sensors == ("rapl:package-0",)
+    with pytest.raises(ours.NotSupported, match="one platform"):
+        PMTObserver(["rapl", "nvidia"])
+    assert TegraObserver(["core_freq", "tegra_energy"]).control == "tegra"
+    with pytest.raises(ValueError):
+        TegraObserver(["volts"])
+    assert callable(get_tegra_gr_clocks)
+    from ergotune.kernel_tuner.observers import NVMLObserver as by_package
+
+    assert by_package is NVMLObserver
+
+
+def test_a_jetsons_clocks_are_in_hertz(tmp_path, monkeypatch):
+    from ergotune.kernel_tuner.observers.tegra import get_tegra_gr_clocks
+
+    gpu = tmp_path / "sys/class/devfreq/17000000.gpu"
+    (gpu / "device/of_node").mkdir(parents=True)
+    (gpu / "device/of_node/name").write_text("gpu\0")
+    (gpu / "available_frequencies").write_text("114750000 204000000 306000000 408000000\n")
+    monkeypatch.setenv("ERGOTUNE_SYSFS_ROOT", str(tmp_path))
+    assert get_tegra_gr_clocks(n=2, quiet=True) == {"tegra_gr_clock": [114750000, 408000000]}

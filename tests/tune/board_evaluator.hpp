@@ -1,0 +1,122 @@
+// Measures on a fake board in virtual time: its physics (tests/fakes/nvml/board_model.hpp) under the clocks and limits of a
+// configuration, with the noise of a good sensor. Beside it the truth: where the board comes to rest in the end.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "ergotune/base/random.hpp"
+#include "ergotune/evaluate/evaluator.hpp"
+#include "ergotune/measure/execution_parameters.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+
+namespace ergotune::test {
+
+/// What a launch of a configuration is.
+struct BoardLoad {
+  double mega_cycles = 20, seconds = 0, activity = 1;
+};
+using LoadOf = std::function<BoardLoad(const Configuration&)>;
+
+class BoardEvaluator : public Evaluator {
+ public:
+  BoardEvaluator(fake_nvml::FakeNvml& nvml, std::vector<Parameter> parameters, LoadOf load, std::uint64_t seed)
+      : nvml_(nvml), parameters_(std::move(parameters)), load_(std::move(load)), random_(seed) {}
+
+  std::string description() const override { return "fake board"; }
+  Provenance provenance() const override { return Provenance::measured; }
+  std::size_t capacity() const override { return 1; }
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+  void set_journal(RunJournal* journal) override { journal_ = journal; }
+
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = queue_.front();
+    queue_.pop_front();
+    if (journal_) journal_->about_to_run(request, 0);
+    return EvaluationResult{.id = request.id, .index = request.index, .measurement = measure(request.configuration)};
+  }
+
+  Measurement measure(const Configuration& configuration) {
+    set(configuration);
+    const BoardLoad load = load_(configuration);
+    auto& board = nvml_.board();
+    fake_nvml::WorkItem work{};
+    work.count = 1'000'000'000;
+    work.mega_cycles = load.mega_cycles;
+    work.seconds = load.seconds;
+    work.activity = load.activity;
+    work.high_fraction = 1;
+    enqueue(nvml_.state(), board, work);
+    nvml_.pass(0.6);  // settles
+    const double energy = board.true_energy, done = board.work_done, began = nvml_.now();
+    double clock = 0, span = 0;
+    for (int i = 0; i < 20; ++i) {
+      nvml_.pass(0.03);
+      clock += board.clock_mhz / 20;
+    }
+    span = nvml_.now() - began;
+    const double launches = board.work_done - done;
+    const double joules = (board.true_energy - energy) / launches * (1 + kNoise * random_.normal());
+    board.queue_head = board.queue_tail;
+    Measurement m;
+    const auto quantity = [](double value, double error) { return Quantity{value, error, 10, "fake board", "", Provenance::measured}; };
+    m.quantities["energy"] = quantity(joules, kNoise * joules);
+    m.quantities["time"] = quantity(span / launches, 1e-4 * span / launches);
+    m.quantities["power"] = quantity(joules * launches / span, kNoise * joules * launches / span);
+    m.quantities["core_clock"] = quantity(clock * 1e6, 0);
+    m.quantities["temperature"] = quantity(board.temperature, 0);
+    if (tells_voltage) m.quantities["core_voltage"] = quantity(voltage(board, board.clock_mhz), 0);
+    return m;
+  }
+
+  /// J of a launch once the board has come to rest: its temperature follows its power, and a limit its clock.
+  double true_energy(const Configuration& configuration) {
+    set(configuration);
+    const BoardLoad load = load_(configuration);
+    auto& board = nvml_.board();
+    double clock = requested_clock(board), power = 0;
+    const double grid = board.graphics_clocks[0] - board.graphics_clocks[1];
+    for (;;) {
+      double temperature = board.ambient;
+      for (int i = 0; i < 30; ++i) {
+        power = power_at(board, load.activity, clock, temperature);
+        temperature = board.ambient + board.thermal_resistance * power;
+      }
+      if (power <= board.power_limit_mw * 1e-3 || clock - grid < bottom_clock(board)) break;
+      clock -= grid;
+    }
+    return power * (load.mega_cycles / clock + load.seconds);
+  }
+
+  bool tells_voltage = false;
+
+ private:
+  static constexpr double kNoise = 0.003;
+
+  void set(const Configuration& configuration) {
+    auto& board = nvml_.board();
+    for (const auto& [quantity, value] : setting_of(parameters_, configuration)) {
+      const auto number = static_cast<std::uint32_t>(std::llround(value));
+      if (quantity == ControlQuantity::core_clock_mhz) {
+        board.locked = 1;
+        board.locked_min = board.locked_max = number;
+      }
+      if (quantity == ControlQuantity::power_limit_w) board.power_limit_mw = number * 1000;
+    }
+  }
+
+  fake_nvml::FakeNvml& nvml_;
+  std::vector<Parameter> parameters_;
+  LoadOf load_;
+  Random random_;
+  std::deque<EvaluationRequest> queue_;
+  RunJournal* journal_ = nullptr;
+};
+
+}  // namespace ergotune::test
