@@ -54,9 +54,11 @@ attention(const char* __restrict__ q, const char* __restrict__ k, const char* __
   const size_t head = (size_t)blockIdx.y * LENGTH * ROW_BYTES;
   const int blocks = CAUSAL ? (first + BLOCK_M + BLOCK_N - 1) / BLOCK_N : LENGTH / BLOCK_N;
 
+  int use = 0, fill = 0;  // stages of the ring
   const auto load = [&](int block) {
     if (block < blocks) {
-      const unsigned stage = ring + block % STAGES * (2 * TILE);
+      const unsigned stage = ring + fill * (2 * TILE);
+      fill = fill + 1 == STAGES ? 0 : fill + 1;
       load_rows<BLOCK_N>(stage, k + head + (size_t)block * TILE);
       load_rows<BLOCK_N>(stage + TILE, v + head + (size_t)block * TILE);
     }
@@ -71,12 +73,14 @@ attention(const char* __restrict__ q, const char* __restrict__ k, const char* __
   unsigned query[DEPTH / 16][4];
 #endif
 
+#pragma unroll 1
   for (int block = 0; block < blocks; ++block) {
     __syncthreads();  // nobody reads the stage that is filled next
     load(block + STAGES - 1);
     wait_for_copies<STAGES - 1>();
     __syncthreads();
-    const unsigned keys = ring + block % STAGES * (2 * TILE), values = keys + TILE;
+    const unsigned keys = ring + use * (2 * TILE), values = keys + TILE;
+    use = use + 1 == STAGES ? 0 : use + 1;
 #if Q_IN_REGISTERS == 1
     if (block == 0)
 #pragma unroll

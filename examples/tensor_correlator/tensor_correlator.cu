@@ -54,6 +54,7 @@ tensor_correlator(const char* __restrict__ in, float4* __restrict__ out) {
   for (int step = 0; step < STAGES - 1; ++step) load(step);
 
   float re[ROWS][COLUMNS][4] = {}, im[ROWS][COLUMNS][4] = {};
+#pragma unroll 1
   for (int step = 0; step < STEPS; ++step) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();
