@@ -57,6 +57,7 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, unsigned* __
 #pragma unroll
     for (int i = 0; i < BN / 2; ++i) sums[r][i] = 0.0f;
 
+#pragma unroll 1
   for (int step = 0; step < STEPS; ++step) {
     wait_for_copies<STAGES - 3>();
     make_copies_visible();

@@ -68,6 +68,7 @@ tensor_gemm(const char* __restrict__ a, const char* __restrict__ b, unsigned* __
   for (int step = 0; step < STAGES - 1; ++step) load(step);
 
   Sums sums[ROWS][COLUMNS] = {};
+#pragma unroll 1
   for (int step = 0; step < STEPS; ++step) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();  // this step's tiles are there for all, and nobody reads the step's before any more
