@@ -4,13 +4,15 @@
 #include <time.h>
 
 #include <atomic>
+#include <deque>
 #include <map>
-#include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "cliffs.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/search/strategy.hpp"
+#include "ergotune/search/tune_strategy.hpp"
 
 namespace ergotune::cliffs {
 namespace {
@@ -29,25 +31,41 @@ struct Run {
   double thought = 0;        // s per evaluation
 };
 
+// "auto", or with hyperparameters "bayesian:failure=0.6:ceiling=0.85".
+std::unique_ptr<Strategy> strategy_of(const std::string& text, StrategyContext context) {
+  std::istringstream parts(text);
+  std::string name;
+  std::getline(parts, name, ':');
+  for (std::string option; std::getline(parts, option, ':');) {
+    const auto equals = option.find('=');
+    context.options[option.substr(0, equals)] = strategy_option_value(option.substr(equals + 1));
+  }
+  return make_strategy(name, context);
+}
+
 Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint64_t seed,
-                std::size_t evaluations) {
+                const TableOptions& options) {
   StrategyContext context;
   context.space = &cliffs.space();
   context.seed = seed;
   const double start = cpu_seconds();
-  const auto strategy = make_strategy(strategy_name, context);
+  const auto strategy = strategy_of(strategy_name, context);
   Run run;
   double best = cliffs.worst();
   std::size_t done = 0;
-  while (done < evaluations) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
+  std::deque<ConfigurationIndex> under_way;
+  while (done < options.evaluations) {
+    for (const ConfigurationIndex index : strategy->ask(options.slots - under_way.size())) under_way.push_back(index);
+    if (under_way.empty()) break;
+    const ConfigurationIndex index = under_way.front();
+    under_way.pop_front();
     Outcome outcome;
-    const double value = cliffs.value(asked.front());
+    const double value = cliffs.value(index);
     outcome.ok = std::isfinite(value);
     if (outcome.ok) outcome.values = {value};
+    outcome.seconds = options.seconds;
     best = std::min(best, value);
-    strategy->tell(asked.front(), outcome);
+    strategy->tell(index, outcome);
     if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)])
       run.loss.push_back(best / cliffs.optimum() - 1);
   }
@@ -95,12 +113,13 @@ void print_table(const TableOptions& options) {
     const auto work = [&] {
       for (std::size_t job = next++; job < repeats * options.strategies.size(); job = next++) {
         const std::string& name = options.strategies[job / repeats];
-        runs[name][job % repeats] = search_once(cliffs, name, 1 + job % repeats, options.evaluations);
+        runs[name][job % repeats] = search_once(cliffs, name, 1 + job % repeats, options);
       }
     };
     {
       std::vector<std::jthread> pool;
-      for (int i = 1; i < options.threads; ++i) pool.emplace_back(work);
+      const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+      for (int i = 1; i < threads; ++i) pool.emplace_back(work);
       work();
     }
     for (const std::string& name : options.strategies) {

@@ -1,10 +1,12 @@
 // A strategy's own time per evaluation, and how fast recorded results are replayed.
 //
 //   search_speed [--space FILE] [--strategies a,b] [--evaluations N] [--recording FILE]
-//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,b]
+//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
+//                [--slots N] [--seconds PER_EVALUATION]
+//   search_speed --priors RECORDING,RECORDING,... [--first SEED] [--repeats N]
 //
 // The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The first form prints one line per strategy: microseconds of the strategy's own per
+// against random. The third: recordings of the same kernel as priors of each other. --seconds tells strategies what an evaluation takes (in both forms). The first form prints one line per strategy: microseconds of the strategy's own per
 // evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
 // CPU time of the calling thread.
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
+#include "prior_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/search/strategy.hpp"
@@ -44,7 +47,7 @@ double synthetic(const SearchSpace& space, ConfigurationIndex index, std::vector
   return std::exp(sum) * (1 + 0.02 * static_cast<double>(noise % 1000) / 1000);
 }
 
-double own_microseconds(const SearchSpace& space, const std::string& name, std::size_t evaluations) {
+double own_microseconds(const SearchSpace& space, const std::string& name, std::size_t evaluations, double seconds) {
   StrategyContext context;
   context.space = &space;
   context.budget = evaluations;
@@ -60,6 +63,7 @@ double own_microseconds(const SearchSpace& space, const std::string& name, std::
     Outcome outcome;
     outcome.ok = true;
     outcome.values = {synthetic(space, asked.front(), positions)};
+    outcome.seconds = seconds;
     mark = cpu_seconds();
     strategy->tell(asked.front(), outcome);
     ++done;
@@ -105,6 +109,7 @@ int main(int argc, char** argv) {
   std::size_t evaluations = 2000;
   cliffs::TableOptions cliffs;
   cliffs.spaces = 0;
+  PriorTableOptions priors;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
     if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
@@ -113,7 +118,20 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--cliffs") == 0) cliffs.spaces = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--first") == 0) cliffs.first = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--repeats") == 0) cliffs.repeats = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--priors") == 0) {
+      std::istringstream names(argv[i + 1]);
+      for (std::string name; std::getline(names, name, ',');) priors.files.push_back(name);
+    }
     if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--slots") == 0) cliffs.slots = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--seconds") == 0) cliffs.seconds = std::stod(argv[i + 1]);
+  }
+  if (!priors.files.empty()) {
+    priors.repeats = cliffs.repeats;
+    priors.first = cliffs.first;
+    priors.threads = cliffs.threads;
+    print_prior_table(priors);
+    return 0;
   }
   if (cliffs.spaces > 0) {
     cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
@@ -134,7 +152,7 @@ int main(int argc, char** argv) {
     for (const auto& description : strategies())
       if (wanted(description.name))
         fmt::print("{:<28} {:>10.2f} us per evaluation\n", description.name,
-                   own_microseconds(space, description.name, evaluations));
+                   own_microseconds(space, description.name, evaluations, cliffs.seconds));
   }
   if (!recording_file.empty()) {
     const ReplayTable table(load_recording(recording_file));

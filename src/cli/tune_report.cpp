@@ -88,8 +88,9 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
   if (const auto value = prepared.objective->value(best.measurement)) print_gains(prepared, result, *value);
   if (result.probability_best) {
-    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them\n",
-               result.confirmation_rounds, 100 * *result.probability_best);
+    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them, expected loss "
+               "{:.2g} %\n",
+               result.confirmation_rounds, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
   }
 }
 
@@ -178,6 +179,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   };
   if (!result.best.empty()) document["best"] = configuration_document(prepared, result.best.front());
   if (result.probability_best) document["best"]["probability_best"] = *result.probability_best;
+  if (result.expected_loss) document["best"]["expected_loss"] = *result.expected_loss;
   document["default"] =
       result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
   document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);

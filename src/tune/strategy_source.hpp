@@ -1,6 +1,7 @@
 // A strategy's search as a source of configurations.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,9 +40,16 @@ class StrategySource : public Source {
   double joules() const { return joules_; }
 
  private:
+  /// Configurations that an evaluator holds beyond those that compile.
+  static constexpr std::size_t kAhead = 3;
+  static constexpr std::size_t kPaced = 16;
+
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool improvement_unlikely() const;
+  bool measures() const;
+  /// What the strategy is told of a configuration that was seen: with what evaluating it cost.
+  Outcome told(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 
   const SearchSpace& space_;
@@ -50,7 +58,9 @@ class StrategySource : public Source {
   double started_;
   std::function<void(const Entry&, bool fresh)> report_;
   std::unique_ptr<Strategy> strategy_;
-  std::string name_, explanation_;
+  std::string name_;
+  /// When the last fresh results came, on the host's clock.
+  std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
 };
