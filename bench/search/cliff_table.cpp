@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -90,63 +91,97 @@ Summary summary(const std::vector<Run>& runs, std::size_t look) {
 
 }  // namespace
 
-void print_table(const TableOptions& options) {
-  const std::size_t repeats = options.repeats;
-  std::vector<double> middle[kLookCount];
+namespace {
+
+using Runs = std::map<std::string, std::vector<Run>>;
+
+struct Searched {
+  std::unique_ptr<Space> space;
+  Runs runs;
+};
+
+void on_threads(int wanted, std::size_t jobs, const std::function<void(std::size_t)>& job) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t at = next++; at < jobs; at = next++) job(at);
+  };
+  const int threads = wanted > 0 ? wanted : static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<std::jthread> pool;
+  for (int i = 1; i < threads; ++i) pool.emplace_back(work);
+  work();
+}
+
+// Some spaces at a time, so that every thread has something to do until nearly the end.
+std::vector<Searched> search_block(const TableOptions& options, std::uint64_t first, std::size_t count) {
+  std::vector<Searched> block(count);
+  on_threads(options.threads, count, [&](std::size_t i) {
+    block[i].space = std::make_unique<Space>(draw_options(first + i));
+    for (const std::string& name : options.strategies) block[i].runs[name].resize(options.repeats);
+  });
+  const std::size_t each = options.repeats * options.strategies.size();
+  on_threads(options.threads, count * each, [&](std::size_t job) {
+    Searched& at = block[job / each];
+    const std::string& name = options.strategies[job % each / options.repeats];
+    const std::size_t repeat = job % options.repeats;
+    at.runs.at(name)[repeat] = search_once(*at.space, name, 1 + repeat, options);
+  });
+  return block;
+}
+
+struct Totals {
   std::size_t behind[kLookCount] = {};
   std::map<std::string, std::vector<double>> means[kLookCount];
+};
+
+void print_space(std::uint64_t seed, const Searched& searched, const TableOptions& options, Totals& totals) {
+  const Options& o = searched.space->options();
+  fmt::print(
+      "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
+      "plateau {:.3f}\n",
+      seed, o.parameters, o.idle, searched.space->space().size(), 100 * searched.space->failing(), o.margin,
+      o.basins, o.plateau);
+  for (const std::string& name : options.strategies) {
+    const std::vector<Run>& runs = searched.runs.at(name);
+    std::string line = fmt::format("  {:<16}", name);
+    for (std::size_t l = 0; l < kLookCount; ++l) {
+      const Summary here = summary(runs, l);
+      bool worse = false;
+      if (name != "random" && searched.runs.count("random") > 0) {
+        const Summary random = summary(searched.runs.at("random"), l);
+        worse = here.mean - random.mean > 2 * std::hypot(here.error, random.error) + 1e-12;
+      }
+      if (name == options.strategies.front()) totals.behind[l] += worse;
+      totals.means[l][name].push_back(here.mean);
+      line += fmt::format(" {:>8.2f}{}", 100 * here.mean, worse ? '*' : ' ');
+    }
+    double thought = 0;
+    for (const Run& run : runs) thought += run.thought / static_cast<double>(runs.size());
+    fmt::print("{} {:>9.1f} us\n", line, 1e6 * thought);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void print_table(const TableOptions& options) {
+  constexpr std::size_t kBlock = 8;
   fmt::print(
       "loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind "
       "random\n",
-      repeats);
-  for (std::uint64_t seed = options.first; seed < options.first + options.spaces; ++seed) {
-    const Space cliffs(draw_options(seed));
-    const Options& o = cliffs.options();
-    fmt::print(
-        "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
-        "plateau {:.3f}\n",
-        seed, o.parameters, o.idle, cliffs.space().size(), 100 * cliffs.failing(), o.margin, o.basins,
-        o.plateau);
-    std::map<std::string, std::vector<Run>> runs;
-    for (const std::string& name : options.strategies) runs[name].resize(repeats);
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t job = next++; job < repeats * options.strategies.size(); job = next++) {
-        const std::string& name = options.strategies[job / repeats];
-        runs[name][job % repeats] = search_once(cliffs, name, 1 + job % repeats, options);
-      }
-    };
-    {
-      std::vector<std::jthread> pool;
-      const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
-      for (int i = 1; i < threads; ++i) pool.emplace_back(work);
-      work();
-    }
-    for (const std::string& name : options.strategies) {
-      std::string line = fmt::format("  {:<16}", name);
-      for (std::size_t l = 0; l < kLookCount; ++l) {
-        const Summary here = summary(runs[name], l);
-        bool worse = false;
-        if (name != "random" && runs.count("random") > 0) {
-          const Summary random = summary(runs["random"], l);
-          worse = here.mean - random.mean > 2 * std::hypot(here.error, random.error) + 1e-12;
-        }
-        if (name == options.strategies.front()) behind[l] += worse;
-        means[l][name].push_back(here.mean);
-        line += fmt::format(" {:>8.2f}{}", 100 * here.mean, worse ? '*' : ' ');
-      }
-      double thought = 0;
-      for (const Run& run : runs[name]) thought += run.thought / static_cast<double>(repeats);
-      fmt::print("{} {:>9.1f} us\n", line, 1e6 * thought);
-    }
-    std::fflush(stdout);
+      options.repeats);
+  Totals totals;
+  for (std::size_t done = 0; done < options.spaces; done += kBlock) {
+    const std::size_t count = std::min(kBlock, options.spaces - done);
+    const std::vector<Searched> block = search_block(options, options.first + done, count);
+    for (std::size_t i = 0; i < count; ++i) print_space(options.first + done + i, block[i], options, totals);
   }
   for (const std::string& name : options.strategies) {
     std::string line = fmt::format("{:<10} median / mean", name);
-    for (auto& look : means)
+    for (auto& look : totals.means)
       line += fmt::format(" {:>6.2f}/{:<6.2f}", 100 * median(look[name]), 100 * mean(look[name]));
     fmt::print("{}\n", line);
   }
+  const auto& behind = totals.behind;
   fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0],
              behind[1], behind[2], behind[3], behind[4], options.spaces);
 }

@@ -4,9 +4,10 @@
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
 //                [--slots N] [--seconds PER_EVALUATION]
 //   search_speed --priors RECORDING,RECORDING,... [--first SEED] [--repeats N]
+//   search_speed --noisy RECORDING,... [--noise 0.05] [--first SEED] [--repeats N]
 //
 // The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The third: recordings of the same kernel as priors of each other. --seconds tells strategies what an evaluation takes (in both forms). The first form prints one line per strategy: microseconds of the strategy's own per
+// against random. The third: recordings of the same kernel as priors of each other. The fourth: the final choice under noise. --seconds tells strategies what an evaluation takes (in both forms). The first form prints one line per strategy: microseconds of the strategy's own per
 // evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
 // CPU time of the calling thread.
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
+#include "noise_table.hpp"
 #include "prior_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
@@ -27,6 +29,14 @@
 namespace {
 
 using namespace ergotune;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
 
 double cpu_seconds() {
   timespec now{};
@@ -110,6 +120,7 @@ int main(int argc, char** argv) {
   cliffs::TableOptions cliffs;
   cliffs.spaces = 0;
   PriorTableOptions priors;
+  NoiseTableOptions noisy;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
     if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
@@ -118,13 +129,20 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--cliffs") == 0) cliffs.spaces = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--first") == 0) cliffs.first = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--repeats") == 0) cliffs.repeats = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--priors") == 0) {
-      std::istringstream names(argv[i + 1]);
-      for (std::string name; std::getline(names, name, ',');) priors.files.push_back(name);
-    }
+    if (std::strcmp(argv[i], "--priors") == 0) priors.files = split(argv[i + 1]);
+    if (std::strcmp(argv[i], "--noisy") == 0) noisy.files = split(argv[i + 1]);
+    if (std::strcmp(argv[i], "--noise") == 0) noisy.noise = std::stod(argv[i + 1]);
     if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--slots") == 0) cliffs.slots = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--seconds") == 0) cliffs.seconds = std::stod(argv[i + 1]);
+  }
+  if (!noisy.files.empty()) {
+    noisy.repeats = cliffs.repeats;
+    noisy.evaluations = std::min<std::size_t>(noisy.evaluations, evaluations);
+    noisy.first = cliffs.first;
+    noisy.threads = cliffs.threads;
+    print_noise_table(noisy);
+    return 0;
   }
   if (!priors.files.empty()) {
     priors.repeats = cliffs.repeats;
@@ -135,11 +153,7 @@ int main(int argc, char** argv) {
   }
   if (cliffs.spaces > 0) {
     cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
-    if (!only.empty()) {
-      cliffs.strategies.clear();
-      std::istringstream names(only.substr(1));
-      for (std::string name; std::getline(names, name, ',');) cliffs.strategies.push_back(name);
-    }
+    if (!only.empty()) cliffs.strategies = split(only.substr(1));
     cliffs::print_table(cliffs);
     return 0;
   }

@@ -89,6 +89,8 @@ class Bayesian : public StrategyBase {
     bool pending = false;
   };
 
+  /// Size of the first design where the candidates are a sample of the space.
+  static constexpr std::size_t kInitialOfLarge = 10;
   /// Operations that drawing and encoding a candidate takes.
   static constexpr std::size_t kDrawn = 1000;
   /// Observations times candidates that take some milliseconds a step.
@@ -106,6 +108,8 @@ class Bayesian : public StrategyBase {
 
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
+    // where it sees a sample only, a model of three points leads nowhere for long
+    if (!candidates_.whole()) size = std::max(size, kInitialOfLarge);
     if (context().budget > 0)
       size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
     return prior_.empty() ? size : std::max<std::size_t>(2, size / 3);

@@ -261,7 +261,12 @@ void Search::summarise(SessionResult& result) const {
                    measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
     }
   }
-  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) result.median_value = median(values);
+  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
+    result.median_value = median(values);
+    std::vector<std::pair<ConfigurationIndex, Outcome>> outcomes;
+    for (const ConfigurationIndex index : standing_.order()) outcomes.emplace_back(index, standing_.outcome(index));
+    result.importance = importance_of(ledger_.space(), outcomes);
+  }
   const auto groups = failures.list();
   if (groups.empty()) return;
   result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);

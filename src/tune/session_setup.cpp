@@ -139,6 +139,8 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   info.seed = options.seed;
   info.phase = "searching";
   SessionOptions own = options;
+  own.problem = &prepared.problem;
+  own.constants = prepared.constants;
   if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
   ledger.begin_run(info);
   SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);

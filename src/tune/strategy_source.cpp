@@ -73,12 +73,22 @@ std::vector<Wanted> StrategySource::next(std::size_t room) {
   for (const ConfigurationIndex index : strategy_->ask(room)) {
     Wanted wanted;
     wanted.index = whole_index(index);
-    wanted.give_up_above = give_up_above();
-    wanted.objective_quantity = standing_.objective().name() == "energy" ? "energy" : "time";
+    const RaceBound bound = bound_of(wanted.index);
+    wanted.give_up_above = bound.above;
+    wanted.objective_quantity = bound.quantity;
     list.push_back(std::move(wanted));
   }
   under_way_ += list.size();
   return list;
+}
+
+RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
+  const auto best = standing_.best();
+  if (!best) return {standing_.objective().name() == "energy" ? "energy" : "time", 1e300};
+  const Outcome& outcome = standing_.outcome(*best);
+  const double error = outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
+  return race_bound(standing_.objective(), options_.problem, options_.constants, standing_.ledger().space(), whole,
+                    {&standing_.measurement(*best), outcome.values.front(), error});
 }
 
 void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
@@ -136,16 +146,9 @@ std::string StrategySource::explanation() const {
 bool StrategySource::improvement_unlikely() const {
   const std::size_t floor = 40 + 4 * space_.dimensions();
   const std::size_t usable = standing_.usable(), then = standing_.last_improvement();
-  return usable >= floor && usable - then >= std::max(floor / 2, then);
-}
-
-double StrategySource::give_up_above() const {
-  const Objective& objective = standing_.objective();
-  if (!standing_.best() || objective.kind() != Objective::Kind::single) return 1e300;
-  const std::string& name = objective.name();
-  if ((name != "time" && name != "energy") || objective.direction() != Direction::minimise) return 1e300;
-  const Measurement& best = standing_.measurement(*standing_.best());
-  return best.value(name).value_or(1e300) + 2 * best.standard_error(name);
+  // a handful that is left is measured as well
+  const std::uint64_t left = space_.size() - std::min<std::uint64_t>(space_.size(), standing_.order().size());
+  return usable >= floor && usable - then >= std::max(floor / 2, then) && left > usable - then;
 }
 
 }  // namespace ergotune

@@ -9,6 +9,7 @@
 
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/tune/session.hpp"
+#include "tune/racing.hpp"
 #include "tune/standing.hpp"
 
 namespace ergotune {
@@ -27,8 +28,6 @@ class StrategySource : public Source {
   /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
   /// search as well: the default, failures that are tried again.
   void learn(const Wanted& wanted, const Measurement& measurement, bool fresh);
-  /// Racing: above this no candidate can win any more, the upper end of the best one's interval.
-  double give_up_above() const;
   bool evaluations_left() const;
   /// Begins the search itself.
   void begin();
@@ -48,6 +47,7 @@ class StrategySource : public Source {
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool improvement_unlikely() const;
   bool measures() const;
+  RaceBound bound_of(ConfigurationIndex whole) const;
   /// What the strategy is told of a configuration that was seen: with what evaluating it cost.
   Outcome told(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }

@@ -75,10 +75,10 @@ TEST(Thought, OfAutoIsShortWhereEvaluationsAre) {
   cliffs::Options options = cliffs::draw_options(8);
   options.largest = 2e4;
   const cliffs::Space space(options);
-  const Searched quick = search(space, 1e-3, 300), unhurried = search(space, 10, 300), unknown = search(space, 0, 300);
+  const Searched quick = search(space, 1e-3, 200), unhurried = search(space, 10, 200);
   EXPECT_LT(quick.thought, unhurried.thought / 2);
-  EXPECT_EQ(unhurried.order, unknown.order);
-  EXPECT_EQ(quick.order, search(space, 1e-3, 300).order) << "counted, not timed";
+  EXPECT_EQ(quick.order, search(space, 1e-3, 200).order) << "counted, not timed";
+  EXPECT_EQ(search(space, 10, 40).order, search(space, 0, 40).order);
   EXPECT_LT(quick.best, 1.2 * space.optimum());
 }
 
@@ -96,9 +96,10 @@ TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
   for (const auto& [index, outcome] : prior.outcomes) {
     const Configuration configuration = space.configuration(index);
     EXPECT_EQ(configuration[0], Value(2));
-    if (configuration[1] == Value(3)) EXPECT_EQ(outcome.values.at(0), 2);
-    if (configuration[1] == Value(0)) EXPECT_EQ(outcome.values.at(0), 4);
     EXPECT_EQ(outcome.ok, configuration[1] != Value(2));
+    if (outcome.ok) {
+      EXPECT_EQ(outcome.values.at(0), configuration[1] == Value(3) ? 2 : 4);
+    }
   }
   const SearchSpace strange = SearchSpace::build({parameter("z", {1, 2, 3})}, {});
   EXPECT_TRUE(prior_results(recording, strange, Objective::parse({}, {})).outcomes.empty());

@@ -12,6 +12,7 @@
 
 #include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "ergotune/search/importance.hpp"
 #include "ergotune/search/objective.hpp"
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/store/store.hpp"
@@ -84,6 +85,8 @@ struct SessionResult {
   std::optional<double> probability_best;
   /// What best[0] is expected to be above the best of the confirmed candidates, as a share of its value; nullopt likewise.
   std::optional<double> expected_loss;
+  /// Of the parameters of the space that was searched; empty for Pareto objectives.
+  Importance importance;
   std::map<std::string, std::uint64_t> statuses;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
