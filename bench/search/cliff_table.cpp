@@ -4,13 +4,16 @@
 #include <time.h>
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <map>
-#include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "cliffs.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/search/strategy.hpp"
+#include "ergotune/search/tune_strategy.hpp"
 
 namespace ergotune::cliffs {
 namespace {
@@ -29,25 +32,41 @@ struct Run {
   double thought = 0;        // s per evaluation
 };
 
+// "auto", or with hyperparameters "bayesian:failure=0.6:ceiling=0.85".
+std::unique_ptr<Strategy> strategy_of(const std::string& text, StrategyContext context) {
+  std::istringstream parts(text);
+  std::string name;
+  std::getline(parts, name, ':');
+  for (std::string option; std::getline(parts, option, ':');) {
+    const auto equals = option.find('=');
+    context.options[option.substr(0, equals)] = strategy_option_value(option.substr(equals + 1));
+  }
+  return make_strategy(name, context);
+}
+
 Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint64_t seed,
-                std::size_t evaluations) {
+                const TableOptions& options) {
   StrategyContext context;
   context.space = &cliffs.space();
   context.seed = seed;
   const double start = cpu_seconds();
-  const auto strategy = make_strategy(strategy_name, context);
+  const auto strategy = strategy_of(strategy_name, context);
   Run run;
   double best = cliffs.worst();
   std::size_t done = 0;
-  while (done < evaluations) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
+  std::deque<ConfigurationIndex> under_way;
+  while (done < options.evaluations) {
+    for (const ConfigurationIndex index : strategy->ask(options.slots - under_way.size())) under_way.push_back(index);
+    if (under_way.empty()) break;
+    const ConfigurationIndex index = under_way.front();
+    under_way.pop_front();
     Outcome outcome;
-    const double value = cliffs.value(asked.front());
+    const double value = cliffs.value(index);
     outcome.ok = std::isfinite(value);
     if (outcome.ok) outcome.values = {value};
+    outcome.seconds = options.seconds;
     best = std::min(best, value);
-    strategy->tell(asked.front(), outcome);
+    strategy->tell(index, outcome);
     if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)])
       run.loss.push_back(best / cliffs.optimum() - 1);
   }
@@ -72,62 +91,97 @@ Summary summary(const std::vector<Run>& runs, std::size_t look) {
 
 }  // namespace
 
-void print_table(const TableOptions& options) {
-  const std::size_t repeats = options.repeats;
-  std::vector<double> middle[kLookCount];
+namespace {
+
+using Runs = std::map<std::string, std::vector<Run>>;
+
+struct Searched {
+  std::unique_ptr<Space> space;
+  Runs runs;
+};
+
+void on_threads(int wanted, std::size_t jobs, const std::function<void(std::size_t)>& job) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t at = next++; at < jobs; at = next++) job(at);
+  };
+  const int threads = wanted > 0 ? wanted : static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<std::jthread> pool;
+  for (int i = 1; i < threads; ++i) pool.emplace_back(work);
+  work();
+}
+
+// Some spaces at a time, so that every thread has something to do until nearly the end.
+std::vector<Searched> search_block(const TableOptions& options, std::uint64_t first, std::size_t count) {
+  std::vector<Searched> block(count);
+  on_threads(options.threads, count, [&](std::size_t i) {
+    block[i].space = std::make_unique<Space>(draw_options(first + i));
+    for (const std::string& name : options.strategies) block[i].runs[name].resize(options.repeats);
+  });
+  const std::size_t each = options.repeats * options.strategies.size();
+  on_threads(options.threads, count * each, [&](std::size_t job) {
+    Searched& at = block[job / each];
+    const std::string& name = options.strategies[job % each / options.repeats];
+    const std::size_t repeat = job % options.repeats;
+    at.runs.at(name)[repeat] = search_once(*at.space, name, 1 + repeat, options);
+  });
+  return block;
+}
+
+struct Totals {
   std::size_t behind[kLookCount] = {};
   std::map<std::string, std::vector<double>> means[kLookCount];
+};
+
+void print_space(std::uint64_t seed, const Searched& searched, const TableOptions& options, Totals& totals) {
+  const Options& o = searched.space->options();
+  fmt::print(
+      "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
+      "plateau {:.3f}\n",
+      seed, o.parameters, o.idle, searched.space->space().size(), 100 * searched.space->failing(), o.margin,
+      o.basins, o.plateau);
+  for (const std::string& name : options.strategies) {
+    const std::vector<Run>& runs = searched.runs.at(name);
+    std::string line = fmt::format("  {:<16}", name);
+    for (std::size_t l = 0; l < kLookCount; ++l) {
+      const Summary here = summary(runs, l);
+      bool worse = false;
+      if (name != "random" && searched.runs.count("random") > 0) {
+        const Summary random = summary(searched.runs.at("random"), l);
+        worse = here.mean - random.mean > 2 * std::hypot(here.error, random.error) + 1e-12;
+      }
+      if (name == options.strategies.front()) totals.behind[l] += worse;
+      totals.means[l][name].push_back(here.mean);
+      line += fmt::format(" {:>8.2f}{}", 100 * here.mean, worse ? '*' : ' ');
+    }
+    double thought = 0;
+    for (const Run& run : runs) thought += run.thought / static_cast<double>(runs.size());
+    fmt::print("{} {:>9.1f} us\n", line, 1e6 * thought);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void print_table(const TableOptions& options) {
+  constexpr std::size_t kBlock = 8;
   fmt::print(
       "loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind "
       "random\n",
-      repeats);
-  for (std::uint64_t seed = options.first; seed < options.first + options.spaces; ++seed) {
-    const Space cliffs(draw_options(seed));
-    const Options& o = cliffs.options();
-    fmt::print(
-        "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
-        "plateau {:.3f}\n",
-        seed, o.parameters, o.idle, cliffs.space().size(), 100 * cliffs.failing(), o.margin, o.basins,
-        o.plateau);
-    std::map<std::string, std::vector<Run>> runs;
-    for (const std::string& name : options.strategies) runs[name].resize(repeats);
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t job = next++; job < repeats * options.strategies.size(); job = next++) {
-        const std::string& name = options.strategies[job / repeats];
-        runs[name][job % repeats] = search_once(cliffs, name, 1 + job % repeats, options.evaluations);
-      }
-    };
-    {
-      std::vector<std::jthread> pool;
-      for (int i = 1; i < options.threads; ++i) pool.emplace_back(work);
-      work();
-    }
-    for (const std::string& name : options.strategies) {
-      std::string line = fmt::format("  {:<16}", name);
-      for (std::size_t l = 0; l < kLookCount; ++l) {
-        const Summary here = summary(runs[name], l);
-        bool worse = false;
-        if (name != "random" && runs.count("random") > 0) {
-          const Summary random = summary(runs["random"], l);
-          worse = here.mean - random.mean > 2 * std::hypot(here.error, random.error) + 1e-12;
-        }
-        if (name == options.strategies.front()) behind[l] += worse;
-        means[l][name].push_back(here.mean);
-        line += fmt::format(" {:>8.2f}{}", 100 * here.mean, worse ? '*' : ' ');
-      }
-      double thought = 0;
-      for (const Run& run : runs[name]) thought += run.thought / static_cast<double>(repeats);
-      fmt::print("{} {:>9.1f} us\n", line, 1e6 * thought);
-    }
-    std::fflush(stdout);
+      options.repeats);
+  Totals totals;
+  for (std::size_t done = 0; done < options.spaces; done += kBlock) {
+    const std::size_t count = std::min(kBlock, options.spaces - done);
+    const std::vector<Searched> block = search_block(options, options.first + done, count);
+    for (std::size_t i = 0; i < count; ++i) print_space(options.first + done + i, block[i], options, totals);
   }
   for (const std::string& name : options.strategies) {
     std::string line = fmt::format("{:<10} median / mean", name);
-    for (auto& look : means)
+    for (auto& look : totals.means)
       line += fmt::format(" {:>6.2f}/{:<6.2f}", 100 * median(look[name]), 100 * mean(look[name]));
     fmt::print("{}\n", line);
   }
+  const auto& behind = totals.behind;
   fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0],
              behind[1], behind[2], behind[3], behind[4], options.spaces);
 }

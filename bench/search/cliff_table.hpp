@@ -13,7 +13,9 @@ struct TableOptions {
   std::vector<std::string> strategies = {"auto", "random",
                                          "genetic"};  ///< the first is judged against random
   std::size_t evaluations = 400;                      ///< at most 400
-  int threads = 1;
+  int threads = 0;                                    ///< 0: one per core
+  std::size_t slots = 1;                              ///< evaluations at a time
+  double seconds = 0;                                 ///< that an evaluation takes; 0: the strategy is not told
 };
 
 /// Prints each space, each strategy's mean loss after 25 to 400 evaluations, and its own time an evaluation.

@@ -1,10 +1,13 @@
 // A strategy's own time per evaluation, and how fast recorded results are replayed.
 //
 //   search_speed [--space FILE] [--strategies a,b] [--evaluations N] [--recording FILE]
-//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,b]
+//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
+//                [--slots N] [--seconds PER_EVALUATION]
+//   search_speed --priors RECORDING,RECORDING,... [--first SEED] [--repeats N]
+//   search_speed --noisy RECORDING,... [--noise 0.05] [--first SEED] [--repeats N]
 //
 // The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The first form prints one line per strategy: microseconds of the strategy's own per
+// against random. The third: recordings of the same kernel as priors of each other. The fourth: the final choice under noise. --seconds tells strategies what an evaluation takes (in both forms). The first form prints one line per strategy: microseconds of the strategy's own per
 // evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
 // CPU time of the calling thread.
 #include <fmt/format.h>
@@ -17,6 +20,8 @@
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
+#include "noise_table.hpp"
+#include "prior_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/search/strategy.hpp"
@@ -24,6 +29,14 @@
 namespace {
 
 using namespace ergotune;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
 
 double cpu_seconds() {
   timespec now{};
@@ -44,7 +57,7 @@ double synthetic(const SearchSpace& space, ConfigurationIndex index, std::vector
   return std::exp(sum) * (1 + 0.02 * static_cast<double>(noise % 1000) / 1000);
 }
 
-double own_microseconds(const SearchSpace& space, const std::string& name, std::size_t evaluations) {
+double own_microseconds(const SearchSpace& space, const std::string& name, std::size_t evaluations, double seconds) {
   StrategyContext context;
   context.space = &space;
   context.budget = evaluations;
@@ -60,6 +73,7 @@ double own_microseconds(const SearchSpace& space, const std::string& name, std::
     Outcome outcome;
     outcome.ok = true;
     outcome.values = {synthetic(space, asked.front(), positions)};
+    outcome.seconds = seconds;
     mark = cpu_seconds();
     strategy->tell(asked.front(), outcome);
     ++done;
@@ -105,6 +119,8 @@ int main(int argc, char** argv) {
   std::size_t evaluations = 2000;
   cliffs::TableOptions cliffs;
   cliffs.spaces = 0;
+  PriorTableOptions priors;
+  NoiseTableOptions noisy;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
     if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
@@ -113,15 +129,31 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--cliffs") == 0) cliffs.spaces = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--first") == 0) cliffs.first = std::stoul(argv[i + 1]);
     if (std::strcmp(argv[i], "--repeats") == 0) cliffs.repeats = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--priors") == 0) priors.files = split(argv[i + 1]);
+    if (std::strcmp(argv[i], "--noisy") == 0) noisy.files = split(argv[i + 1]);
+    if (std::strcmp(argv[i], "--noise") == 0) noisy.noise = std::stod(argv[i + 1]);
     if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--slots") == 0) cliffs.slots = std::stoul(argv[i + 1]);
+    if (std::strcmp(argv[i], "--seconds") == 0) cliffs.seconds = std::stod(argv[i + 1]);
+  }
+  if (!noisy.files.empty()) {
+    noisy.repeats = cliffs.repeats;
+    noisy.evaluations = std::min<std::size_t>(noisy.evaluations, evaluations);
+    noisy.first = cliffs.first;
+    noisy.threads = cliffs.threads;
+    print_noise_table(noisy);
+    return 0;
+  }
+  if (!priors.files.empty()) {
+    priors.repeats = cliffs.repeats;
+    priors.first = cliffs.first;
+    priors.threads = cliffs.threads;
+    print_prior_table(priors);
+    return 0;
   }
   if (cliffs.spaces > 0) {
     cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
-    if (!only.empty()) {
-      cliffs.strategies.clear();
-      std::istringstream names(only.substr(1));
-      for (std::string name; std::getline(names, name, ',');) cliffs.strategies.push_back(name);
-    }
+    if (!only.empty()) cliffs.strategies = split(only.substr(1));
     cliffs::print_table(cliffs);
     return 0;
   }
@@ -134,7 +166,7 @@ int main(int argc, char** argv) {
     for (const auto& description : strategies())
       if (wanted(description.name))
         fmt::print("{:<28} {:>10.2f} us per evaluation\n", description.name,
-                   own_microseconds(space, description.name, evaluations));
+                   own_microseconds(space, description.name, evaluations, cliffs.seconds));
   }
   if (!recording_file.empty()) {
     const ReplayTable table(load_recording(recording_file));

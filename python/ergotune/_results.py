@@ -36,6 +36,7 @@ class Result:
         self.explanation: str = raw["explanation"]
         self.stopped_because: str = raw["stopped_because"]
         self.probability_best: Optional[float] = raw["probability_best"]
+        self.expected_loss: Optional[float] = raw.get("expected_loss")
         self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)
         self.store: Optional[str] = raw.get("store")
         self.session: Optional[int] = raw.get("session")

@@ -190,6 +190,7 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   out["stopped_because"] = result.stopped_because;
   out["confirmation_rounds"] = result.confirmation_rounds;
   out["probability_best"] = or_none(result.probability_best);
+  out["expected_loss"] = or_none(result.expected_loss);
   return out;
 }
 

@@ -153,7 +153,8 @@ static void read_setting(const Json& json, std::map<std::string, Value>& values)
 static Json write(const Settings& settings) {
   Json json = Json::object();
   for (const Setting& setting : setting_table()) {
-    if (is_default(settings, setting) && !setting.is_list()) continue;
+    // the lists of the first version are always there: sessions are found by this document
+    if (is_default(settings, setting) && (!setting.is_list() || setting.name == "prior")) continue;
     std::visit([&](auto member) { json[setting.name] = write_setting(settings.*member); }, setting.member);
   }
   return json;

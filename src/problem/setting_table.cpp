@@ -114,10 +114,13 @@ const std::array kTable{
             "~/.cache/ergotune/compiled"},
     searching({"confirm", "--no-confirm", &S::confirm, "", nothing,
                "Measure the best candidates again before reporting"}),
-    searching({"early_stop", "--early-stop", &S::early_stop, "", nothing,
-               "Stop when further improvement is unlikely"}),
+    searching({"early_stop", "--no-early-stop", &S::early_stop, "", nothing,
+               "Let auto end when nothing better is likely"}),
     searching({"occupancy", "--occupancy", &S::occupancy, "", nothing,
                "Search only where every kernel's occupancy is above this share, such as 0.8", "everywhere"}),
+    searching({"prior", "--prior", &S::prior, "", nothing,
+               "Start from earlier results: a recording, a store, or auto (other sessions of this problem in the store)",
+               "none"}),
 };
 
 std::string words_for(const Value& value) {

@@ -26,8 +26,9 @@ Choice choose(const StrategyContext& context) {
   std::string reason = fmt::format("a Gaussian process over {} of {} configurations",
                                    size <= 20000 ? "all" : "a sample", size);
   if (context.budget > 0) reason += fmt::format(", for about {} evaluations", context.budget);
-  if (!context.prior.empty())
-    reason += fmt::format(", starting from {} earlier outcomes", context.prior.size());
+  for (std::size_t i = 0; i < context.priors.size(); ++i)
+    reason += fmt::format("{}{} ({} outcomes)", i == 0 ? ", starting from " : ", ", context.priors[i].name,
+                          context.priors[i].outcomes.size());
   return {"bayesian", reason, kModelLimit, "genetic"};
 }
 
@@ -44,8 +45,12 @@ class Auto : public Strategy {
     if (handed_over_)
       text += fmt::format("; {} since evaluation {}, a model of more would cost too much", choice_.successor,
                           choice_.hand_over_at);
+    if (const std::string own = strategy_->explanation(); !own.empty()) text += "; " + own;
     return text;
   }
+
+  std::optional<double> prospect() const override { return strategy_->prospect(); }
+  bool ends_early() const override { return choice_.strategy != "brute_force" && context_.objectives == 1; }
 
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
     if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {

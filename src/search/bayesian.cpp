@@ -1,5 +1,7 @@
 // Bayesian optimisation with a Gaussian process over the logarithm of the values: expected improvement over
 // every configuration of the space, or over a large sample of it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -11,7 +13,9 @@
 #include "search/candidates.hpp"
 #include "search/gaussian_process.hpp"
 #include "search/moves.hpp"
+#include "search/prior_mean.hpp"
 #include "search/strategy_base.hpp"
+#include "search/thought.hpp"
 #include "search/twins.hpp"
 
 namespace ergotune::search {
@@ -24,21 +28,36 @@ class Bayesian : public StrategyBase {
         model_(space()),
         twins_(space()),
         candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
-        prior_(space(), context.prior),
-        moves_(space()) {}
+        prior_(space(), context.priors),
+        moves_(space()),
+        thought_(context.clock) {}
+
+  std::string explanation() const override {
+    if (quick_ == 0) return {};
+    return fmt::format("an evaluation is too short for a model's step each: {} of {} configurations are the model's choice, "
+                       "the others what it ranked next, children of the best and some at random",
+                       modelled_, modelled_ + quick_);
+  }
+  std::optional<double> prospect() const override { return prospect_; }
 
  protected:
   bool concurrent() const override { return started_; }
 
-  void learn(ConfigurationIndex index, double value, const Outcome&) override {
-    if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
-    Observation& place = place_of(index);
-    twins_.observe(index, std::isfinite(value), value);
-    place.value = value;
-    place.pending = false;
+  void learn(ConfigurationIndex index, double value, const Outcome& outcome) override {
     if (value <= best_value()) {
       improved_ = true;
       last_improvement_ = told();
+    }
+    if (told() > paid_) thought_.evaluated(outcome.seconds, still() >= patience());
+    paid_ = told();
+    keep_best(index, value);
+    if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
+    twins_.observe(index, std::isfinite(value), value);
+    if (const auto known = places_.find(index); known != places_.end()) {
+      observations_[known->second].value = value;
+      observations_[known->second].pending = false;
+    } else {
+      waiting_.emplace_back(value, index);
     }
   }
 
@@ -55,10 +74,10 @@ class Bayesian : public StrategyBase {
       exploit(wanted);
       return;
     }
-    update();
     for (std::size_t i = 0; i < wanted; ++i) {
-      if (!step()) break;
-      if (i + 1 < wanted) update();
+      const bool thinks = model_.pool().empty() || thought_.affordable(Thought::Account::steps);
+      if (thinks) update();
+      if (!(thinks ? step() : quick_step())) break;
     }
   }
 
@@ -70,15 +89,27 @@ class Bayesian : public StrategyBase {
     bool pending = false;
   };
 
+  /// Size of the first design where the candidates are a sample of the space.
+  static constexpr std::size_t kInitialOfLarge = 10;
+  /// Operations that drawing and encoding a candidate takes.
+  static constexpr std::size_t kDrawn = 1000;
   /// Observations times candidates that take some milliseconds a step.
   static constexpr double kAffordable = 4e6;
   /// Smallest improvement, of the logarithm, that is looked for where the candidates are a sample.
   static constexpr double kWorthwhile = 0.0005;
   /// Best candidates in which the first is looked for that is no twin of a measured one.
   static constexpr std::size_t kLooked = 300;
+  /// Outcomes that the model takes in at a step where it cannot afford all of them.
+  static constexpr std::size_t kTakenIn = 8;
+  /// Of the ranking: what the next candidates are drawn around, and what steps without the model take.
+  static constexpr std::size_t kPromising = 6, kShortList = 32;
+  /// The best, kept in order.
+  static constexpr std::size_t kKept = 20;
 
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
+    // where it sees a sample only, a model of three points leads nowhere for long
+    if (!candidates_.whole()) size = std::max(size, kInitialOfLarge);
     if (context().budget > 0)
       size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
     return prior_.empty() ? size : std::max<std::size_t>(2, size / 3);
@@ -106,51 +137,84 @@ class Bayesian : public StrategyBase {
     // beyond the worst success, or a lone success would look no better than the failures around it
     const double best = *std::min_element(ok.begin(), ok.end());
     const double failed = ceiling + std::max(0.2, real("failure") * (ceiling - best));
-    std::vector<double> values, at;
+    std::vector<double> values;
+    std::vector<ConfigurationIndex> places;
     for (const Observation& o : observations_) {
       if (o.pending)
         values.push_back(o.believed);
       else
         values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling) : failed);
-      at.push_back(prior_.mean(o.index));
+      places.push_back(o.index);
     }
-    prior_weight_ = prior_.weight(at, values);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= prior_weight_ * at[i];
+    if (prior_.empty()) return values;
+    prior_.expect(places);
+    prior_.weigh(model_, places, values);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= prior_.mean(places[i]);
     return values;
   }
   double transformed(double value) const { return logarithmic_ ? std::log(value) : value; }
 
+  /// Outcomes that came since the last step become observations: all of them, or where that would cost more than they
+  /// are worth the best and some of the others.
+  void take_in() {
+    const double each = static_cast<double>(observations_.size() * model_.pool().size());
+    if (thought_.limited() && waiting_.size() > kTakenIn && each > thought_.operations() / 2) {
+      std::sort(waiting_.begin(), waiting_.end());
+      for (std::size_t i = kTakenIn / 2; i < kTakenIn; ++i)
+        std::swap(waiting_[i], waiting_[i + random().below(waiting_.size() - i)]);
+      waiting_.resize(kTakenIn);
+    }
+    for (const auto& [value, index] : waiting_) {
+      if (observations_.size() >= model_limit()) break;
+      Observation& place = place_of(index);
+      place.value = value;
+      place.pending = false;
+    }
+    waiting_.clear();
+  }
+
   void update() {
+    const double before = static_cast<double>(observations_.size() * model_.pool().size());
+    thought_.charge(Thought::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
     model_.set_values(model_values());
     const std::size_t n = observations_.size();
-    const bool fit_due = n >= next_fit_;
+    const bool rare = model_.pool().empty() || thought_.affordable(Thought::Account::fits);
+    const bool fit_due = n >= next_fit_ && rare;
     if (fit_due) {
-      model_.fit();
+      thought_.charge(Thought::Account::fits, model_.operations_of_fit(), [&] { model_.fit(); });
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
-    const double affordable_steps = candidates_.whole() ? kAffordable : kAffordable / 2;
+    const double affordable_steps = std::min(thought_.operations() / 2, candidates_.whole() ? kAffordable : kAffordable / 2);
     const std::size_t affordable =
         std::clamp<std::size_t>(static_cast<std::size_t>(affordable_steps / static_cast<double>(n)), 1000,
                                 candidates_.whole() ? candidates_.limit() : 8000);
-    const bool stale = !candidates_.whole() && (fit_due || improved_);
-    if (model_.pool().empty() || stale || model_.pool().size() > 2 * affordable) {
-      model_.set_pool(candidates_.draw(memory(), best_known(10), promising_, random(), affordable));
+    const bool stale = !candidates_.whole() && (fit_due || (improved_ && rare));
+    const double rebuilt = static_cast<double>(affordable * (n * n / 2 + kDrawn));
+    if (model_.pool().empty() || stale || (rare && model_.pool().size() > 2 * affordable)) {
+      thought_.charge(Thought::Account::fits, rebuilt, [&] {
+        model_.set_pool(candidates_.draw(memory(), best_known(10), promising_, random(), affordable));
+        prior_.expect(model_.pool());
+      });
       improved_ = false;
     } else if (fit_due) {
-      model_.refit_pool();
+      thought_.charge(Thought::Account::fits, rebuilt, [&] { model_.refit_pool(); });
     }
-    model_.predict(mean_, deviation_);
+    thought_.charge(Thought::Account::steps, 2 * static_cast<double>(n * model_.pool().size()),
+                    [&] { model_.predict(mean_, deviation_); });
+  }
+
+  void keep_best(ConfigurationIndex index, double value) {
+    std::erase_if(best_, [&](const auto& kept) { return kept.second == index; });
+    if (!std::isfinite(value)) return;
+    const std::pair<double, ConfigurationIndex> here{value, index};
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), here), here);
+    if (best_.size() > kKept) best_.pop_back();
   }
 
   std::vector<ConfigurationIndex> best_known(std::size_t count) const {
-    std::vector<std::pair<double, ConfigurationIndex>> list;
-    for (const auto& o : observations_)
-      if (!o.pending && std::isfinite(o.value)) list.emplace_back(o.value, o.index);
-    count = std::min(count, list.size());
-    std::partial_sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count), list.end());
     std::vector<ConfigurationIndex> best;
-    for (std::size_t i = 0; i < count; ++i) best.push_back(list[i].second);
+    for (std::size_t i = 0; i < std::min(count, best_.size()); ++i) best.push_back(best_[i].second);
     return best;
   }
 
@@ -160,10 +224,24 @@ class Bayesian : public StrategyBase {
 
   /// The model's choice; while it stands still, in turn with the neighbours of the best and with evolution.
   bool step() {
-    const std::uint64_t still = told() + outstanding() - last_improvement_;
-    if (still >= patience() && still % 3 == 1 && polish()) return true;
-    if (still >= patience() && still % 3 == 2 && evolve()) return true;
+    ++modelled_;
+    if (still() >= patience() && still() % 3 == 1 && polish()) return true;
+    if (still() >= patience() && still() % 3 == 2 && evolve()) return true;
     return propose_best();
+  }
+  std::uint64_t still() const { return told() + outstanding() - last_improvement_; }
+
+  /// Microseconds instead of a step of the model: what that ranked next, children of the best, and now and then anything.
+  bool quick_step() {
+    const std::uint64_t turn = quick_++;
+    if (turn % 8 == 7) {
+      if (const auto any = memory().random_fresh(random())) return propose(*any);
+    }
+    while (turn % 2 == 0 && listed_ < shortlist_.size())
+      if (propose(shortlist_[listed_++])) return true;
+    if (evolve()) return true;
+    exploit(1);
+    return queued() > 0;
   }
 
   /// The likeliest improvement among `only`, or among all candidates.
@@ -174,7 +252,7 @@ class Bayesian : public StrategyBase {
     gains_.clear();
     for (std::size_t i = 0; i < pool.size(); ++i) {
       if (!memory().fresh(pool[i]) || (only != nullptr && only->count(pool[i]) == 0)) continue;
-      const double mean = mean_[i] + (prior_.empty() ? 0.0 : prior_weight_ * prior_.mean(pool[i]));
+      const double mean = mean_[i] + (prior_.empty() ? 0.0 : prior_.mean(pool[i]));
       double gain = log_expected_improvement(target - mean, deviation_[i]);
       gains_.emplace_back(gain, i);
     }
@@ -189,15 +267,23 @@ class Bayesian : public StrategyBase {
     std::size_t pick = gains_.front().second;
     bool found = false;
     promising_.clear();
-    for (std::ptrdiff_t i = 0; i < first && promising_.size() < 6; ++i) {
+    shortlist_.clear();
+    listed_ = 0;
+    const std::size_t kept = thought_.limited() ? kPromising + kShortList : kPromising;
+    for (std::ptrdiff_t i = 0; i < first && promising_.size() + shortlist_.size() < kept; ++i) {
       const std::size_t candidate = gains_[static_cast<std::size_t>(i)].second;
       if (only == nullptr && twins_.twin(pool[candidate])) continue;
       if (!found) pick = candidate;
-      if (found) promising_.push_back(pool[candidate]);
+      if (found) (promising_.size() < kPromising ? promising_ : shortlist_).push_back(pool[candidate]);
       found = true;
     }
+    if (only == nullptr) {
+      const double mean = mean_[pick] + (prior_.empty() ? 0.0 : prior_.mean(pool[pick]));
+      prospect_ = normal_cdf((transformed(best_value()) - (logarithmic_ ? 0.01 : 0.01 * std::abs(best_value())) - mean) /
+                             std::max(1e-12, static_cast<double>(deviation_[pick])));
+    }
     Observation& place = place_of(pool[pick]);
-    place.believed = mean_[pick] + prior_weight_ * prior_.mean(pool[pick]);
+    place.believed = mean_[pick] + (prior_.empty() ? 0.0 : prior_.mean(pool[pick]));
     return propose(pool[pick]);
   }
 
@@ -246,14 +332,16 @@ class Bayesian : public StrategyBase {
   Candidates candidates_;
   PriorMean prior_;
   Moves moves_;
+  Thought thought_;
   std::vector<Observation> observations_;
+  std::vector<std::pair<double, ConfigurationIndex>> waiting_, best_;  ///< told, not taken in; the best told, in order
   std::unordered_map<ConfigurationIndex, std::size_t> places_;
   std::vector<float> mean_, deviation_;
   std::vector<std::pair<double, std::size_t>> gains_;
-  std::vector<ConfigurationIndex> promising_;
-  std::size_t next_fit_ = 0;
-  double prior_weight_ = 0;
-  std::uint64_t last_improvement_ = 0;
+  std::vector<ConfigurationIndex> promising_, shortlist_;
+  std::size_t next_fit_ = 0, listed_ = 0;
+  std::uint64_t last_improvement_ = 0, modelled_ = 0, quick_ = 0, paid_ = 0;
+  std::optional<double> prospect_;
   bool started_ = false, logarithmic_ = true, improved_ = false;
 };
 

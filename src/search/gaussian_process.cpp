@@ -266,11 +266,21 @@ void GaussianProcess::set_values(std::span<const double> values) {
   state_->values = Eigen::Map<const Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
+namespace {
+// The likelihood of a few hundred points says enough: the best ones and an even selection of the others.
+constexpr std::size_t kFitLimit = 160;
+}  // namespace
+
+double GaussianProcess::operations_of_fit() const {
+  const auto n = static_cast<double>(std::min(state_->observed.size(), kFitLimit));
+  const auto features = static_cast<double>(state_->features.size());
+  constexpr double kTrials = 3 * 1.7;  // steps, each tried up or down
+  return kTrials * (features + 2) * (n * n * n / 3 + n * n * features);
+}
+
 void GaussianProcess::fit(double effort) {
   State& s = *state_;
   if (s.observed.size() < 3) return;
-  // the likelihood of a few hundred points says enough: the best ones and an even selection of the others
-  constexpr std::size_t kFitLimit = 160;
   std::vector<std::size_t> subset(s.observed.size());
   for (std::size_t i = 0; i < subset.size(); ++i) subset[i] = i;
   if (subset.size() > kFitLimit) {
@@ -331,6 +341,21 @@ void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& devi
     mean[i] = static_cast<float>(centre) + about[at];
     deviation[i] = static_cast<float>(std::sqrt(variance * std::max(1.0f - s.explained[at], 1e-6f)));
   }
+}
+
+std::vector<double> GaussianProcess::whitened_products(const std::vector<std::vector<double>>& columns) const {
+  const State& s = *state_;
+  const auto n = static_cast<Eigen::Index>(s.observed.size()), width = static_cast<Eigen::Index>(columns.size());
+  Eigen::MatrixXd white(n, width + 1);
+  for (Eigen::Index c = 0; c < width; ++c)
+    white.col(c) = Eigen::Map<const Eigen::VectorXd>(columns[static_cast<std::size_t>(c)].data(), n);
+  white.col(width).setOnes();
+  s.factor.topLeftCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(white);
+  const Eigen::VectorXd ones = white.col(width);
+  for (Eigen::Index c = 0; c < width; ++c)
+    white.col(c) -= ones.dot(white.col(c)) / ones.squaredNorm() * ones;
+  const Eigen::MatrixXd products = white.leftCols(width).transpose() * white.leftCols(width);
+  return {products.data(), products.data() + products.size()};
 }
 
 }  // namespace ergotune::search

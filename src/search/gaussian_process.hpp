@@ -36,10 +36,17 @@ class GaussianProcess {
   /// posterior follows with the next set_pool() or refit_pool(), one of which must come before the next
   /// observe() or predict().
   void fit(double effort = 1);
+  /// Multiplications that it takes, about.
+  double operations_of_fit() const;
   void refit_pool();
 
   /// Mean and standard deviation over the pool, in the units of the values.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
+
+  /// Inner products of columns of observations() numbers under the model's covariance, their means (of generalised least
+  /// squares) taken out: row by row, columns.size() each. Divided by the observations, a column's product with itself is
+  /// the variance that the model gives it.
+  std::vector<double> whitened_products(const std::vector<std::vector<double>>& columns) const;
 
  private:
   struct State;

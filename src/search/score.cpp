@@ -59,6 +59,7 @@ SimulatedRun simulate(const ScoredSpace& scored, const std::string& strategy_nam
       Outcome outcome;
       outcome.ok = std::isfinite(state.values[index]);
       if (outcome.ok) outcome.values = {state.values[index]};
+      if (!state.costs_unknown) outcome.seconds = state.seconds(index);
       lap();
       strategy->tell(index, outcome);
       own += lap();

@@ -20,13 +20,15 @@ double scalar_value(const Outcome& outcome) {
 
 StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
     : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
-  // an earlier search's best configurations are the first worth a look
-  constexpr std::size_t kPriorStarts = 3;
-  std::vector<std::pair<double, ConfigurationIndex>> prior;
-  for (const auto& [index, outcome] : context.prior)
-    if (outcome.ok && index < memory_.size()) prior.emplace_back(scalar_value(outcome), index);
-  std::sort(prior.begin(), prior.end());
-  for (std::size_t i = 0; i < std::min(prior.size(), kPriorStarts); ++i) propose(prior[i].second);
+  // an earlier search's best configuration is the first worth a look; a prior that misleads costs no more than that
+  for (const PriorResults& prior : context.priors) {
+    const std::pair<ConfigurationIndex, Outcome>* best = nullptr;
+    for (const auto& one : prior.outcomes) {
+      const bool counts = one.second.ok && one.first < memory_.size();
+      if (counts && (best == nullptr || scalar_value(one.second) < scalar_value(best->second))) best = &one;
+    }
+    if (best != nullptr) propose(best->first);
+  }
 }
 
 std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {

@@ -211,7 +211,7 @@ void Ledger::begin_run(const RunInfo& info) {
   if (!options_.store) return;
   const std::lock_guard lock(mutex_);
   run_ = options_.store->begin_run(options_.session, info);
-  confirmed_ = false;
+  confirmed_ = 0;
 }
 
 void Ledger::set_phase(const std::string& phase) {
@@ -235,8 +235,8 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   entry.confirmed_for = objective;
   if (!options_.store || run_ == 0) return;
   const std::lock_guard lock(mutex_);
-  if (!confirmed_) options_.store->set_confirmed(run_, rounds);
-  confirmed_ = true;
+  if (rounds > confirmed_) options_.store->set_confirmed(run_, rounds);
+  confirmed_ = std::max(confirmed_, rounds);
   options_.store->add(options_.session, row);
 }
 

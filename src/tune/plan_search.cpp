@@ -50,6 +50,7 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   if (!bounded) session.budget.evaluations = std::clamp<std::uint64_t>(part.size() / 20, 100, 1000);
   session.seed = options_.seed;
   session.confirm = false;
+  session.early_stop = false;  // plans are compared by what they spend
   std::set<ConfigurationIndex> seen;
   session.progress = [&](const SessionProgress& progress) {
     if (options_.progress) options_.progress(plan_.name, stage.name, progress);

@@ -1,6 +1,7 @@
 #include "ergotune/tune/session.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
@@ -19,6 +20,12 @@ namespace {
 
 constexpr int kConfirmationRounds = 3;
 constexpr std::size_t kConfirmedCandidates = 3;
+// More where noise hides who is best: those whose intervals reach the best one's.
+constexpr std::size_t kNoisyCandidates = 10;
+// As long as the choice among them is expected to lose more, those with a chance are measured again: so often at most.
+constexpr double kAcceptedLoss = 0.003;
+constexpr double kChance = 0.02;
+constexpr int kRaces = 4;
 // Where what was measured once looks better than all that was confirmed, it is confirmed as well: so often at most.
 constexpr int kConfirmationBatches = 3;
 
@@ -50,6 +57,14 @@ class Search {
   std::vector<ConfigurationIndex> candidates();
   void confirm();
   bool confirm(const std::vector<ConfigurationIndex>& candidates);
+  bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
+  /// Those that were confirmed, best first, with what is known of them.
+  struct Confirmed {
+    std::vector<ConfigurationIndex> indices;
+    std::vector<double> values, errors;
+  };
+  Confirmed confirmed();
+  void race();
   void judge_confirmed(SessionResult& result);
   void summarise(SessionResult& result) const;
 
@@ -61,6 +76,7 @@ class Search {
   std::optional<ConfigurationIndex> default_;
   Standing standing_;
   StrategySource source_;
+  std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
 };
 
@@ -140,7 +156,8 @@ std::vector<ConfigurationIndex> Search::candidates() {
   if (!ranking.empty() && confirmed(ranking.front())) leader = ranking.front();
   std::vector<ConfigurationIndex> list;
   for (const ConfigurationIndex index : ranking) {
-    if (list.size() == kConfirmedCandidates) break;
+    if (list.size() == kNoisyCandidates) break;
+    if (list.size() >= kConfirmedCandidates && !near_best(index, ranking.front())) break;
     if (confirmed(index)) continue;
     // Once somebody is confirmed, only those who look better than him are asked to show it.
     if (leader && !objective_.better(standing_.measurement(index), standing_.measurement(*leader))) continue;
@@ -157,7 +174,9 @@ bool Search::confirm(const std::vector<ConfigurationIndex>& candidates) {
   ConfirmationSource source(candidates, kConfirmationRounds);
   if (!ledger_.drive(source).empty()) return false;
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
-    ledger_.confirm(candidate.index, combine(candidate.rounds), kConfirmationRounds, objective_.spec());
+    std::vector<Measurement>& rounds = rounds_[candidate.index];
+    rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
+    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec());
     standing_.see(candidate.index);
   }
   standing_.judge_again();
@@ -179,7 +198,42 @@ void Search::confirm() {
     progress(nullptr, "confirming the best");
     if (!confirm(list)) break;
   }
+  if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
   confirming_ = host_seconds() - before - (ledger_.waited() - waited);
+}
+
+/// Whether their intervals leave it open which is better.
+bool Search::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
+  const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
+  if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
+  if (a.standard_errors.empty() || b.standard_errors.empty()) return false;
+  return a.values.front() - b.values.front() < 2 * std::hypot(a.standard_errors.front(), b.standard_errors.front());
+}
+
+Search::Confirmed Search::confirmed() {
+  Confirmed list;
+  for (const ConfigurationIndex index : standing_.ranking()) {
+    if (ledger_.find(index)->confirmed_for != objective_.spec()) continue;
+    const Outcome& outcome = standing_.outcome(index);
+    if (!outcome.ok) continue;
+    list.indices.push_back(index);
+    list.values.push_back(outcome.values.front());
+    list.errors.push_back(outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front());
+  }
+  return list;
+}
+
+/// Measures those again that may still be the best, until the choice among them is expected to lose next to nothing.
+void Search::race() {
+  for (int turn = 0; turn < kRaces; ++turn) {
+    const Confirmed list = confirmed();
+    if (expected_loss(list.values, list.errors) < kAcceptedLoss) return;
+    const std::vector<double> chances = probability_of_being_best(list.values, list.errors);
+    std::vector<ConfigurationIndex> rivals;
+    for (std::size_t i = 0; i < list.indices.size(); ++i)
+      if ((i == 0 || chances[i] > kChance) && rounds_.contains(list.indices[i])) rivals.push_back(list.indices[i]);
+    if (rivals.size() < 2 || !confirm(rivals)) return;
+  }
 }
 
 /// How sure it is that the first is the best of those that were confirmed with it.
@@ -188,15 +242,10 @@ void Search::judge_confirmed(SessionResult& result) {
   // What was confirmed for another objective had other rivals.
   if (result.best.front().confirmed_for != objective_.spec()) return;
   result.confirmation_rounds = result.best.front().rounds;
-  std::vector<double> values, errors;
-  for (const Entry& entry : result.best) {
-    if (entry.confirmed_for != objective_.spec()) continue;
-    const Outcome outcome = objective_.outcome(entry.measurement);
-    if (!outcome.ok) continue;
-    values.push_back(outcome.values.front());
-    errors.push_back(outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front());
-  }
-  if (!values.empty()) result.probability_best = probability_of_being_best(values, errors).front();
+  const Confirmed list = confirmed();
+  if (list.values.empty()) return;
+  result.probability_best = probability_of_being_best(list.values, list.errors).front();
+  if (objective_.kind() == Objective::Kind::single) result.expected_loss = expected_loss(list.values, list.errors);
 }
 
 void Search::summarise(SessionResult& result) const {
@@ -212,7 +261,12 @@ void Search::summarise(SessionResult& result) const {
                    measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
     }
   }
-  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) result.median_value = median(values);
+  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
+    result.median_value = median(values);
+    std::vector<std::pair<ConfigurationIndex, Outcome>> outcomes;
+    for (const ConfigurationIndex index : standing_.order()) outcomes.emplace_back(index, standing_.outcome(index));
+    result.importance = importance_of(ledger_.space(), outcomes);
+  }
   const auto groups = failures.list();
   if (groups.empty()) return;
   result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);

@@ -13,6 +13,7 @@
 #include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
 #include "tune/former_identity.hpp"
+#include "tune/prior.hpp"
 
 namespace ergotune {
 namespace {
@@ -103,6 +104,7 @@ SessionOptions SessionOptions::from(const Settings& settings) {
   options.seed = settings.seed;
   options.confirm = settings.confirm;
   options.early_stop = settings.early_stop;
+  options.prior = settings.prior;
   return options;
 }
 
@@ -136,8 +138,12 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   info.strategy = options.strategy;
   info.seed = options.seed;
   info.phase = "searching";
+  SessionOptions own = options;
+  own.problem = &prepared.problem;
+  own.constants = prepared.constants;
+  if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
   ledger.begin_run(info);
-  SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, options);
+  SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);
   ledger.end_run(result.stopped_because);
   return result;
 }

@@ -29,13 +29,35 @@ void StrategySource::begin() {
   context.budget = options_.budget.evaluations;
   context.objectives = standing_.objective().count();
   context.options = options_.strategy_options;
+  if (measures()) context.clock = host_seconds;
+  if (whole()) context.priors = options_.priors;
   standing_.judge_again();
   for (const ConfigurationIndex index : standing_.order()) {
-    if (const auto part = part_index(index)) context.known.emplace_back(*part, standing_.outcome(index));
+    if (const auto part = part_index(index)) context.known.emplace_back(*part, told(index));
   }
   strategy_ = make_strategy(options_.strategy, context);
   name_ = strategy_->name();
-  explanation_ = strategy_->explanation();
+}
+
+bool StrategySource::measures() const {
+  return standing_.ledger().evaluator().provenance() == Provenance::measured;
+}
+
+Outcome StrategySource::told(ConfigurationIndex index) const {
+  Outcome outcome = standing_.outcome(index);
+  const Measurement& m = standing_.measurement(index);
+  const double measured = m.verify_seconds + m.measure_seconds;
+  if (!measures()) {  // the same again each time, whatever this machine has to do besides
+    outcome.seconds = m.compile_seconds + measured;
+    return outcome;
+  }
+  // compiling runs ahead of measuring, side by side
+  const std::size_t capacity = standing_.ledger().evaluator().capacity();
+  const double beside = static_cast<double>(capacity > kAhead ? capacity - kAhead : 1);
+  outcome.seconds = std::max(measured, m.compile_seconds / beside);
+  // several devices: the results come faster than one measures
+  if (came_.size() == kPaced) outcome.seconds = std::min(outcome.seconds, (came_.back() - came_.front()) / (kPaced - 1));
+  return outcome;
 }
 
 bool StrategySource::evaluations_left() const {
@@ -51,12 +73,22 @@ std::vector<Wanted> StrategySource::next(std::size_t room) {
   for (const ConfigurationIndex index : strategy_->ask(room)) {
     Wanted wanted;
     wanted.index = whole_index(index);
-    wanted.give_up_above = give_up_above();
-    wanted.objective_quantity = standing_.objective().name() == "energy" ? "energy" : "time";
+    const RaceBound bound = bound_of(wanted.index);
+    wanted.give_up_above = bound.above;
+    wanted.objective_quantity = bound.quantity;
     list.push_back(std::move(wanted));
   }
   under_way_ += list.size();
   return list;
+}
+
+RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
+  const auto best = standing_.best();
+  if (!best) return {standing_.objective().name() == "energy" ? "energy" : "time", 1e300};
+  const Outcome& outcome = standing_.outcome(*best);
+  const double error = outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
+  return race_bound(standing_.objective(), options_.problem, options_.constants, standing_.ledger().space(), whole,
+                    {&standing_.measurement(*best), outcome.values.front(), error});
 }
 
 void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
@@ -66,6 +98,8 @@ void StrategySource::take(const Wanted& wanted, const Measurement& measurement, 
 
 void StrategySource::learn(const Wanted& wanted, const Measurement& measurement, bool fresh) {
   if (fresh) {
+    came_.push_back(host_seconds());
+    if (came_.size() > kPaced) came_.pop_front();
     const auto energy = measurement.value("energy"), time = measurement.value("time");
     if (energy && time && *time > 0) joules_ += *energy / *time * measurement.measure_seconds;
   }
@@ -75,10 +109,10 @@ void StrategySource::learn(const Wanted& wanted, const Measurement& measurement,
     standing_.judge_again();
     for (const ConfigurationIndex index : standing_.order()) {
       if (const auto part = strategy_ ? part_index(index) : std::nullopt)
-        strategy_->tell(*part, standing_.outcome(index));
+        strategy_->tell(*part, told(index));
     }
   } else if (strategy_) {
-    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, standing_.outcome(wanted.index));
+    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, told(wanted.index));
   }
   if (report_) report_(*standing_.ledger().find(wanted.index), fresh);
 }
@@ -89,9 +123,11 @@ std::string StrategySource::stop() {
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (budget.joules > 0 && joules_ >= budget.joules)
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
-  if (options_.early_stop && improvement_unlikely()) {
-    return fmt::format("no improvement above 1 % in the last {} of {} usable configurations",
-                       standing_.usable() - standing_.last_improvement(), standing_.usable());
+  if (options_.early_stop && strategy_ && strategy_->ends_early() && improvement_unlikely()) {
+    const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
+    return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; {} "
+                       "more would halve the chance of having missed one, --no-early-stop goes on",
+                       since, usable, since);
   }
   return {};
 }
@@ -102,7 +138,7 @@ std::string StrategySource::why_finished() const {
 }
 
 std::string StrategySource::explanation() const {
-  return explanation_.empty() && strategy_ ? strategy_->explanation() : explanation_;
+  return strategy_ ? strategy_->explanation() : std::string();
 }
 
 // If configurations came in random order, the chance that the next n bring a new best would be n / (usable +
@@ -110,16 +146,9 @@ std::string StrategySource::explanation() const {
 bool StrategySource::improvement_unlikely() const {
   const std::size_t floor = 40 + 4 * space_.dimensions();
   const std::size_t usable = standing_.usable(), then = standing_.last_improvement();
-  return usable >= floor && usable - then >= std::max(floor / 2, then);
-}
-
-double StrategySource::give_up_above() const {
-  const Objective& objective = standing_.objective();
-  if (!standing_.best() || objective.kind() != Objective::Kind::single) return 1e300;
-  const std::string& name = objective.name();
-  if ((name != "time" && name != "energy") || objective.direction() != Direction::minimise) return 1e300;
-  const Measurement& best = standing_.measurement(*standing_.best());
-  return best.value(name).value_or(1e300) + 2 * best.standard_error(name);
+  // a handful that is left is measured as well
+  const std::uint64_t left = space_.size() - std::min<std::uint64_t>(space_.size(), standing_.order().size());
+  return usable >= floor && usable - then >= std::max(floor / 2, then) && left > usable - then;
 }
 
 }  // namespace ergotune

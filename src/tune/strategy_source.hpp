@@ -1,6 +1,7 @@
 // A strategy's search as a source of configurations.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/tune/session.hpp"
+#include "tune/racing.hpp"
 #include "tune/standing.hpp"
 
 namespace ergotune {
@@ -26,8 +28,6 @@ class StrategySource : public Source {
   /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
   /// search as well: the default, failures that are tried again.
   void learn(const Wanted& wanted, const Measurement& measurement, bool fresh);
-  /// Racing: above this no candidate can win any more, the upper end of the best one's interval.
-  double give_up_above() const;
   bool evaluations_left() const;
   /// Begins the search itself.
   void begin();
@@ -39,9 +39,17 @@ class StrategySource : public Source {
   double joules() const { return joules_; }
 
  private:
+  /// Configurations that an evaluator holds beyond those that compile.
+  static constexpr std::size_t kAhead = 3;
+  static constexpr std::size_t kPaced = 16;
+
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool improvement_unlikely() const;
+  bool measures() const;
+  RaceBound bound_of(ConfigurationIndex whole) const;
+  /// What the strategy is told of a configuration that was seen: with what evaluating it cost.
+  Outcome told(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 
   const SearchSpace& space_;
@@ -50,7 +58,9 @@ class StrategySource : public Source {
   double started_;
   std::function<void(const Entry&, bool fresh)> report_;
   std::unique_ptr<Strategy> strategy_;
-  std::string name_, explanation_;
+  std::string name_;
+  /// When the last fresh results came, on the host's clock.
+  std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
 };

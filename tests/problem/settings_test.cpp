@@ -66,8 +66,8 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
   [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder] =
       LiveSettings();
   [[maybe_unused]] auto [objective, strategy, options, budget, seed, store, plan, controls, confirm,
-                         early_stop, occupancy] = SearchSettings();
-  EXPECT_EQ(setting_table().size(), 8u + 8u + 11u);
+                         early_stop, occupancy, prior] = SearchSettings();
+  EXPECT_EQ(setting_table().size(), 8u + 8u + 12u);
   std::set<std::string> names, options_seen;
   for (const Setting& setting : setting_table()) {
     EXPECT_TRUE(names.insert(std::string(setting.name)).second) << setting.name;

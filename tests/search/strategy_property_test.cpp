@@ -135,8 +135,9 @@ TEST_P(EveryStrategy, NeverAsksForWhatIsKnown) {
 TEST_P(EveryStrategy, TakesAPriorAndSeveralObjectives) {
   const SearchSpace space = restricted_space();
   StrategyContext c = context(space);
+  c.priors.push_back({"another device", {}});
   for (ConfigurationIndex i = 0; i < space.size(); i += 2)
-    c.prior.emplace_back(i, success(2 * landscape(space, i)));
+    c.priors.front().outcomes.emplace_back(i, success(2 * landscape(space, i)));
   const auto strategy = make_strategy(GetParam(), c);
   run(
       *strategy, space, 1, [&](auto index) { return success(landscape(space, index)); }, 50);
@@ -224,8 +225,9 @@ TEST(Strategies, APriorFromElsewhereShortensTheSearch) {
       c.space = &space;
       c.seed = seed;
       // the other device is twice as slow, and prefers smaller unrolling a little
+      if (with_prior) c.priors.push_back({"another device", {}});
       for (ConfigurationIndex i = 0; with_prior && i < space.size(); i += 2)
-        c.prior.emplace_back(
+        c.priors.front().outcomes.emplace_back(
             i, success(2 * landscape(space, i) * (1 + 0.02 * space.configuration(i)[1].as_real())));
       const auto strategy = make_strategy("auto", c);
       double best = 1e300;

@@ -466,7 +466,7 @@ TEST_F(SessionTest, ParetoGivesTheWholeFront) {
 
 TEST_F(SessionTest, EarlyStopEndsAHopelessSearch) {
   space = make_space(40, 40);
-  options.early_stop = true;
+  options.strategy = "auto";
   options.confirm = false;
   evaluator.measure = [](const Configuration&, int) { return timed(1e-3); };
   const SessionResult result = run();

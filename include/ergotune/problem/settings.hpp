@@ -59,9 +59,11 @@ struct SearchSettings {
   std::string plan;   ///< empty: no plan, a search
   std::vector<std::string> controls;  ///< none: the device's own
   bool confirm = true;
-  bool early_stop = false;
+  /// `auto` ends when nothing better is likely.
+  bool early_stop = true;
   /// Only configurations in which the occupancy of every kernel is above this share are searched; 0: all.
   double occupancy = 0;
+  std::vector<std::string> prior;  ///< none: nothing but what this session has measured
 };
 
 struct Settings : MeasureSettings, LiveSettings, SearchSettings {};

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct Outcome {
   std::vector<double> standard_errors;
   /// Of several kernels each one's share of the time, s, by name.
   std::map<std::string, double> kernel_times = {};
+  /// s of the search that evaluating it took, with what runs side by side taken into account; 0 where nobody knows. A
+  /// strategy thinks accordingly.
+  double seconds = 0;
+};
+
+/// What an earlier search found: on another device, at another size, with another driver or an older source.
+struct PriorResults {
+  std::string name;  ///< for people
+  std::vector<std::pair<ConfigurationIndex, Outcome>> outcomes;
 };
 
 /// What a strategy may lean on when it starts.
@@ -37,10 +47,13 @@ struct StrategyContext {
   std::size_t objectives = 1;
   /// Hyperparameters by name; the rest take their documented defaults.
   std::map<std::string, Value> options;
-  /// Outcomes known before the search (a resumed session, another device): told as if they had been asked for, or
-  /// used as a prior where they come from elsewhere.
+  /// Outcomes known before the search (a resumed session): told as if they had been asked for.
   std::vector<std::pair<ConfigurationIndex, Outcome>> known;
-  std::vector<std::pair<ConfigurationIndex, Outcome>> prior;
+  /// Outcomes from elsewhere. What they say is tried against what is found here.
+  std::vector<PriorResults> priors;
+  /// s on a clock, so that a strategy learns what its thinking costs here. Without one it counts operations, and the same
+  /// outcomes give the same search.
+  std::function<double()> clock;
 };
 
 /// Contract of every strategy: it never leaves the space, never asks for a configuration twice, ends (empty ask with
@@ -56,6 +69,11 @@ class Strategy {
   virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
   /// Why it does what it does ("auto" says which strategy it chose); may be empty.
   virtual std::string explanation() const { return {}; }
+  /// Chance that what it asked for last is better than the best by over 1 %, as its model has it; nullopt without one.
+  virtual std::optional<double> prospect() const { return std::nullopt; }
+  /// True for one whose search may end when nothing better is likely; those that sample, enumerate or were asked for by
+  /// name for their own sake go on.
+  virtual bool ends_early() const { return false; }
 };
 
 /// A hyperparameter, for help texts and for tuning it.

@@ -139,7 +139,7 @@ class Ledger : private RunJournal {
   std::unordered_map<ConfigurationIndex, Entry> entries_;
   std::vector<ConfigurationIndex> order_, to_retry_;
   std::int64_t run_ = 0;
-  bool confirmed_ = false;  ///< the store knows that this run has confirmed
+  int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
   double waited_ = 0, evaluators_own_ = 0;

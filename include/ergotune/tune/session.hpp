@@ -12,6 +12,7 @@
 
 #include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "ergotune/search/importance.hpp"
 #include "ergotune/search/objective.hpp"
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/store/store.hpp"
@@ -49,8 +50,12 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   /// Re-measure the top candidates and the default side by side before the winner is reported.
   bool confirm = true;
-  /// Stop when the probability of further improvement is low.
-  bool early_stop = false;
+  /// Let strategies that say so (Strategy::ends_early) end when nothing better is likely.
+  bool early_stop = true;
+  /// Earlier results to start from: files, or "auto" (docs/strategies.md); looked up in a prepared session.
+  std::vector<std::string> prior;
+  /// What they say of the space that is searched.
+  std::vector<PriorResults> priors;
   /// Stored results of these statuses are not taken for known: they are measured again, before the search.
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
@@ -78,6 +83,10 @@ struct SessionResult {
   std::uint64_t commonest_failure_count = 0;
   /// Probability that best[0] is really the best of the confirmed candidates; nullopt when not confirmed.
   std::optional<double> probability_best;
+  /// What best[0] is expected to be above the best of the confirmed candidates, as a share of its value; nullopt likewise.
+  std::optional<double> expected_loss;
+  /// Of the parameters of the space that was searched; empty for Pareto objectives.
+  Importance importance;
   std::map<std::string, std::uint64_t> statuses;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store

@@ -1,0 +1,143 @@
+// How much a search thinks, and what it makes of earlier results.
+#include "search/thought.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include "../../bench/search/cliffs.hpp"
+#include "ergotune/search/prior.hpp"
+#include "fixtures.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace search_tests;
+using search::Thought;
+
+TEST(Thought, IsFreeUntilEvaluationsAreKnownToBeShort) {
+  Thought thought;
+  thought.charge(Thought::Account::steps, 1e12, [] {});
+  EXPECT_TRUE(thought.affordable(Thought::Account::steps));
+  thought.evaluated(1e-3, false);
+  EXPECT_FALSE(thought.affordable(Thought::Account::steps));
+  EXPECT_TRUE(thought.affordable(Thought::Account::fits)) << "an account of its own";
+}
+
+TEST(Thought, TakesAShareOfTheEvaluationsAndLessWhenStandingStill) {
+  const auto steps = [](bool still) {
+    double now = 0;
+    Thought thought([&now] { return now; });
+    int done = 0;
+    for (int i = 0; i < 10000; ++i) {
+      thought.evaluated(1e-3, still);
+      if (!thought.affordable(Thought::Account::steps)) continue;
+      thought.charge(Thought::Account::steps, 0, [&now] { now += 4e-3; });
+      ++done;
+    }
+    return done;
+  };
+  EXPECT_NEAR(steps(false) * 4e-3, 0.2 * 10, 0.1);  // of 10 s, by the clock that it was given
+  EXPECT_NEAR(steps(true) * 4e-3, 0.08 * 10, 0.1);
+}
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Searched {
+  std::vector<ConfigurationIndex> order;
+  double thought = 0, best = 1e300;
+};
+
+Searched search(const cliffs::Space& cliffs, double seconds, std::size_t evaluations) {
+  StrategyContext context;
+  context.space = &cliffs.space();
+  const double start = cpu_seconds();
+  const auto strategy = make_strategy("auto", context);
+  Searched searched;
+  while (searched.order.size() < evaluations) {
+    const ConfigurationIndex index = strategy->ask(1).at(0);
+    Outcome outcome;
+    outcome.ok = std::isfinite(cliffs.value(index));
+    if (outcome.ok) outcome.values = {cliffs.value(index)};
+    outcome.seconds = seconds;
+    searched.best = std::min(searched.best, cliffs.value(index));
+    strategy->tell(index, outcome);
+    searched.order.push_back(index);
+  }
+  searched.thought = cpu_seconds() - start;
+  return searched;
+}
+
+TEST(Thought, OfAutoIsShortWhereEvaluationsAre) {
+  cliffs::Options options = cliffs::draw_options(8);
+  options.largest = 2e4;
+  const cliffs::Space space(options);
+  const Searched quick = search(space, 1e-3, 200), unhurried = search(space, 10, 200);
+  EXPECT_LT(quick.thought, unhurried.thought / 2);
+  EXPECT_EQ(quick.order, search(space, 1e-3, 200).order) << "counted, not timed";
+  EXPECT_EQ(search(space, 10, 40).order, search(space, 0, 40).order);
+  EXPECT_LT(quick.best, 1.2 * space.optimum());
+}
+
+TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
+  Recording recording = line_recording({4, 3, std::numeric_limits<double>::infinity(), 2, 1}, {1, 1, 1, 1, 1});
+  recording.device = "another card";
+  // here x has other values in another order, and there is a parameter that the recording did not know
+  Parameter y = parameter("y", {1, 2});
+  y.default_value.emplace(2);
+  const SearchSpace space = SearchSpace::build({y, parameter("x", {3, 2, 0, 9})}, {});
+  const PriorResults prior = prior_results(recording, space, Objective::parse({}, {}));
+  EXPECT_EQ(prior.name, "line on another card");
+  ASSERT_EQ(prior.outcomes.size(), 3u);
+  EXPECT_EQ(usable_outcomes(prior), 2u);
+  for (const auto& [index, outcome] : prior.outcomes) {
+    const Configuration configuration = space.configuration(index);
+    EXPECT_EQ(configuration[0], Value(2));
+    EXPECT_EQ(outcome.ok, configuration[1] != Value(2));
+    if (outcome.ok) {
+      EXPECT_EQ(outcome.values.at(0), configuration[1] == Value(3) ? 2 : 4);
+    }
+  }
+  const SearchSpace strange = SearchSpace::build({parameter("z", {1, 2, 3})}, {});
+  EXPECT_TRUE(prior_results(recording, strange, Objective::parse({}, {})).outcomes.empty());
+}
+
+/// Mean evaluations to 1 % of the optimum.
+double evaluations(const SearchSpace& space, const std::vector<PriorResults>& priors) {
+  double optimum = 1e300, sum = 0;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) optimum = std::min(optimum, landscape(space, i));
+  constexpr int kSeeds = 12;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    StrategyContext context;
+    context.space = &space;
+    context.seed = static_cast<std::uint64_t>(seed);
+    context.priors = priors;
+    const auto strategy = make_strategy("auto", context);
+    for (double best = 1e300; best > 1.01 * optimum; ++sum) {
+      const ConfigurationIndex index = strategy->ask(1).at(0);
+      best = std::min(best, landscape(space, index));
+      strategy->tell(index, success(landscape(space, index)));
+    }
+  }
+  return sum / kSeeds;
+}
+
+TEST(Prior, ThatMisleadsCostsLittleAndOneThatKnowsSavesMuch) {
+  const SearchSpace space = restricted_space();
+  PriorResults similar{"similar", {}}, inverted{"inverted", {}};
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    const double bent = landscape(space, i) * (1 + 0.05 * space.configuration(i)[1].as_real());
+    similar.outcomes.emplace_back(i, success(3 * bent));
+    inverted.outcomes.emplace_back(i, success(1 / bent));
+  }
+  const double alone = evaluations(space, {});
+  EXPECT_LT(evaluations(space, {similar}), 0.7 * alone);
+  EXPECT_LT(evaluations(space, {inverted}), 1.3 * alone + 1);
+  EXPECT_LT(evaluations(space, {inverted, similar}), alone);
+}
+
+}  // namespace
+}  // namespace ergotune

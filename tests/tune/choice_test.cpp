@@ -1,0 +1,148 @@
+// What a session makes of noise, of bounds, of earlier results, and when it ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/base/random.hpp"
+#include "ergotune/tune/session.hpp"
+#include "tune/confirmation.hpp"
+#include "tune/fake_evaluator.hpp"
+#include "tune/prior.hpp"
+#include "tune/racing.hpp"
+
+namespace ergotune {
+namespace {
+
+using test::FakeEvaluator;
+using test::timed;
+using ::testing::HasSubstr;
+
+SearchSpace make_space(int x, int y) {
+  std::vector<Parameter> parameters(2);
+  parameters[0].name = "x";
+  for (int i = 1; i <= x; ++i) parameters[0].values.emplace_back(i);
+  parameters[1].name = "y";
+  for (int i = 1; i <= y; ++i) parameters[1].values.emplace_back(i);
+  return SearchSpace::build(parameters, {});
+}
+
+/// 5 % between the best and the next ones, much more further away.
+double truth(const Configuration& c) {
+  const double x = c[0].as_real() - 12, y = c[1].as_real() - 7;
+  return 1e-3 * (1 + 0.03 * std::abs(x) + 0.02 * std::abs(y));
+}
+
+TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
+  const SearchSpace space = make_space(24, 16);
+  double lost = 0, told = 0, lost_without = 0;
+  constexpr int kSeeds = 8;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    Random random(static_cast<std::uint64_t>(100 + seed));
+    FakeEvaluator evaluator;
+    evaluator.measure = [&](const Configuration& c, int) {
+      const double value = truth(c) * (1 + 0.05 * random.normal());
+      return timed(value, 0.05 * value);
+    };
+    SessionOptions options;
+    options.strategy = "random";
+    options.seed = static_cast<std::uint64_t>(seed);
+    options.budget.evaluations = 150;
+    Objective objective = Objective::parse({}, {});
+    const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
+    double best = 1e300, luckiest = 1e300, unconfirmed = 0;
+    std::map<ConfigurationIndex, double> first;
+    for (const auto& request : evaluator.requests)
+      if (!request.repeat) best = std::min(best, truth(request.configuration));
+    lost += truth(space.configuration(result.best.front().index)) / best - 1;
+    ASSERT_TRUE(result.expected_loss);
+    told += *result.expected_loss;
+
+    options.confirm = false;
+    Objective again = Objective::parse({}, {});
+    const SessionResult bare = run_session(space, again, evaluator, nullptr, 0, options);
+    for (const Entry& entry : bare.best) {
+      const double value = *entry.measurement.value("time");
+      if (value >= luckiest) continue;
+      luckiest = value;
+      unconfirmed = truth(space.configuration(entry.index));
+    }
+    lost_without += unconfirmed / best - 1;
+  }
+  EXPECT_LT(lost / kSeeds, 0.02);
+  EXPECT_LT(lost, 0.6 * lost_without);
+  EXPECT_LT(told / kSeeds, 0.02);
+  EXPECT_GT(told, 0);
+}
+
+TEST(Choice, ExpectedLossOfTwoIsWhatTheNormalDistributionGives) {
+  // E[max(0, a - b)] of equal means with errors 3 and 4: 5 / sqrt(2 pi)
+  EXPECT_NEAR(expected_loss({100, 100}, {3, 4}), 5 / std::sqrt(2 * M_PI) / 100, 5e-4);
+  EXPECT_NEAR(expected_loss({100, 200}, {1, 1}), 0, 1e-9);
+  EXPECT_EQ(expected_loss({100}, {5}), 0);
+}
+
+TEST(Racing, FollowsAMetricBackToTheTime) {
+  const SearchSpace space = make_space(8, 8);
+  Problem problem;
+  Metric metric;
+  metric.name = "rate";
+  metric.expression = Expression::parse("x * 6.0 / time");
+  problem.metrics.push_back(metric);
+  ObjectiveSpec spec;
+  spec.text = "rate";
+  spec.direction = Direction::maximise;
+  const Objective objective = Objective::parse(spec, problem.metrics);
+  // the leader: x = 2 in 1 ms, a rate of 12,000; its interval reaches down to 10,000
+  Measurement leader = timed(1e-3);
+  leader.metrics["rate"] = 12000;
+  const auto index = [&](int x) {
+    Configuration c;
+    c.emplace_back(x);
+    c.emplace_back(1);
+    return *space.index_of(c);
+  };
+  const auto bound = [&](int x) {
+    return race_bound(objective, &problem, {}, space, index(x), {&leader, -12000, 1000});
+  };
+  EXPECT_EQ(bound(2).quantity, "time");
+  EXPECT_NEAR(bound(2).above, 1.2e-3, 1e-9);
+  EXPECT_NEAR(bound(8).above, 4.8e-3, 1e-8) << "each configuration has its own";
+  // an objective that prefers more time is raced by nobody
+  spec.direction = Direction::minimise;
+  const Objective slow = Objective::parse(spec, problem.metrics);
+  EXPECT_EQ(race_bound(slow, &problem, {}, space, index(2), {&leader, 12000, 1000}).above, 1e300);
+  const Objective time = Objective::parse({}, {});
+  leader.quantities["time"].standard_error = 1e-5;
+  EXPECT_NEAR(race_bound(time, nullptr, {}, space, index(2), {&leader, 1e-3, 1e-5}).above, 1.02e-3, 1e-9);
+}
+
+TEST(EarlyStop, EndsAutoButNotWhoEnumerates) {
+  const SearchSpace space = make_space(40, 40);
+  const auto evaluated = [&](const std::string& strategy, bool early_stop) {
+    FakeEvaluator evaluator;
+    evaluator.measure = [](const Configuration& c, int) { return timed(truth(c)); };
+    SessionOptions options;
+    options.strategy = strategy;
+    options.early_stop = early_stop;
+    options.confirm = false;
+    options.budget.evaluations = 300;
+    Objective objective = Objective::parse({}, {});
+    const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
+    if (strategy == "auto" && early_stop) {
+      EXPECT_THAT(result.stopped_because, HasSubstr("nothing better is likely"));
+      EXPECT_THAT(result.stopped_because, HasSubstr("--no-early-stop"));
+      EXPECT_EQ(space.configuration(result.best.front().index)[0], Value(12));
+    }
+    return result.evaluated;
+  };
+  EXPECT_LT(evaluated("auto", true), 200u);
+  EXPECT_EQ(evaluated("auto", false), 300u);
+  EXPECT_EQ(evaluated("random", true), 300u);
+}
+
+}  // namespace
+}  // namespace ergotune
