@@ -65,10 +65,14 @@ def run(command, kernels, device, objective, bound="0.8"):
         with open(f"{folder}/problem.toml", "w") as file:
             file.write(problem_of(kernels, clocks))
         words = [command, "tune", f"{folder}/problem.toml", "--device", f"sim:{device}", "--objective", objective, "--strategy",
-                 "coordinate", "--no-confirm", "--store", f"{folder}/store.db", "--json"]
-        whole = json.loads(subprocess.run([*words, "--budget", "1"], check=True, capture_output=True, text=True).stdout)["space"]
-        found = json.loads(subprocess.run([*words, "--occupancy", bound, "--store", f"{folder}/reduced.db"], check=True,
-                                          capture_output=True, text=True).stdout)
+                 "coordinate", "--no-confirm", "--json", "--store"]
+
+        def tuned(store, *more):
+            return json.loads(subprocess.run([*words, f"{folder}/{store}", *more], check=True, stdout=subprocess.PIPE, text=True,
+                                             stderr=subprocess.DEVNULL).stdout)
+
+        whole = tuned("whole.db", "--budget", "1")["space"]
+        found = tuned("reduced.db", "--occupancy", bound)
     return whole, found["space"], found["evaluated"], found["best"]["configuration"]
 
 

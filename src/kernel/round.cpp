@@ -79,7 +79,7 @@ class RoundWalk {
   void launch(const Step& step) {
     const std::int64_t count = integer_of(step.launches, plain_.front().scope(), "the number of launches");
     if (count < 0)
-      throw UserError(fmt::format("a step has {} launches; it takes 0 or more", count), step.launches.place());
+      throw UserError(fmt::format("a step has {} launches; it takes 0 or more", count), step.place);
     if (count > 0) place(step.kernel, static_cast<std::size_t>(count));
   }
 
@@ -106,7 +106,7 @@ class RoundWalk {
                        to = integer_of(step.to, scope, "the end of a loop"),
                        by = integer_of(step.by, scope, "the step of a loop");
     if (by == 0)
-      throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.by.place());
+      throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.place);
     for (std::int64_t i = from; by > 0 ? i < to : i > to; i += by) {
       if (++turns_ > kMostLaunchesOfRound)
         throw UserError(fmt::format("the loop over \"{}\" never ends, or a round goes through its loops more than {} times", step.variable,

@@ -50,7 +50,7 @@ class WorkloadCheck {
       case Kind::launch:
         launched_.insert(step.kernel);
         check(step.launches, names_, "\"launches\"");
-        refuse_negative(step.launches);
+        refuse_negative(step);
         break;
       case Kind::loop:
         return loop(step);
@@ -73,9 +73,9 @@ class WorkloadCheck {
     return expression.evaluate(problem_.constants).as_real();
   }
 
-  void refuse_negative(const Expression& launches) const {
-    if (const auto count = value_of(launches); count && *count < 0)
-      throw UserError(fmt::format("a step has {} launches; it takes 0 or more", *count), launches.place());
+  void refuse_negative(const Step& step) const {
+    if (const auto count = value_of(step.launches); count && *count < 0)
+      throw UserError(fmt::format("a step has {} launches; it takes 0 or more", *count), step.place);
   }
 
   void loop(const Step& step) {
@@ -90,7 +90,7 @@ class WorkloadCheck {
     check(step.by, names_, "\"by\"");
     const auto from = value_of(step.from), to = value_of(step.to), by = value_of(step.by);
     if (by && *by == 0)
-      throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.by.place());
+      throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.place);
     if (from && to && by && (*to - *from) / *by > static_cast<double>(kMostLaunchesOfRound))
       throw UserError(fmt::format("the loop over \"{}\" goes round {:.0f} times; a round has at most {} launches",
                                   step.variable, (*to - *from) / *by, kMostLaunchesOfRound),

@@ -78,6 +78,8 @@ class StepReader {
     else if (table.has("concurrent"))
       step = concurrent(table);
     else
+      table.allow({"kernel", "for", "swap", "concurrent", "launches", "steps", "order", "priority"});
+    if (step.name.empty() && step.variable.empty() && step.first.empty() && step.steps.empty())
       throw UserError(fmt::format("{} needs one of \"kernel\", \"for\", \"swap\", \"concurrent\"", table.title()),
                       table.place());
     step.place = table.place();

@@ -41,7 +41,7 @@ arguments = [{{ buffer = "y" }}, {{ buffer = "z", access = "write" }}]
 launch = {{ grid = ["1"], block = ["B"] }}
 [workload]
 {}
-steps = [{}]
+steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "a" }}] }}]
 )toml", more, steps),
                        "p.toml");
 }
@@ -65,6 +65,7 @@ std::vector<std::string> launches(const Problem& problem, RoundPlan* plan = null
 TEST(Round, WithoutStepsEveryKernelRunsOnce) {
   Problem problem = problem_with("{ for = \"k\", to = 1, steps = [{ kernel = \"a\" }] }, { kernel = \"b\" }");
   problem.steps.clear();
+  problem.kernels[0].launch.grid = {Expression::constant(1)};  // there is no k any more
   EXPECT_THAT(launches(problem), testing::SizeIs(2));
 }
 

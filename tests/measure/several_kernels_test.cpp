@@ -31,7 +31,7 @@ parameters = {{ B = [32, 64] }}
 arguments = [{{ buffer = "y" }}, {{ buffer = "z", access = "write" }}]
 launch = {{ global = ["n"], block = ["B"] }}
 [workload]
-steps = [{}]
+steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "twice" }}] }}]
 )toml", steps),
                        "p.toml");
 }
