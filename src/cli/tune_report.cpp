@@ -81,6 +81,10 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
     if (best.measurement.quantities.contains(name))
       fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
   }
+  for (const Kernel& kernel : prepared.problem.kernels) {
+    const std::string name = "time." + kernel.name;
+    if (best.measurement.quantities.contains(name)) fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
+  }
   for (const Metric& metric : metrics) {
     if (best.measurement.metrics.contains(metric.name))
       fmt::print("  {:<12} {}\n", metric.name, told(best.measurement, metric.name, metrics));

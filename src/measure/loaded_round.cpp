@@ -105,6 +105,10 @@ std::size_t LoadedRound::bound(std::span<const Binary> binaries, const RoundLaun
 Workload& LoadedRound::in_sequence() {
   if (!sequence_) {
     std::vector<WorkloadStep> steps = steps_;
+    // Branches have their queues in the order in which they are written.
+    std::stable_sort(steps.begin(), steps.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
+      return std::pair(a.section, a.queue) < std::pair(b.section, b.queue);
+    });
     for (WorkloadStep& step : steps) step.queue = step.section = 0;
     sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), std::move(steps));
   }

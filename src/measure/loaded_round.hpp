@@ -25,7 +25,7 @@ class LoadedRound {
   KernelWorkload& kernels() { return *workload_; }
   /// Whether kernels run side by side in it.
   bool concurrent() const { return !plan_.queues.empty(); }
-  /// The same launches one after the other.
+  /// The same launches one after the other, branches as they are written.
   Workload& in_sequence();
   /// Position in Problem::kernels of a step's kernel.
   std::size_t kernel_of(std::size_t step) const { return kernel_of_[step]; }

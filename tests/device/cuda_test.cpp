@@ -112,6 +112,23 @@ TEST_F(CudaTest, GraphsAreReleased) {
   EXPECT_EQ(count_("cuModuleUnload"), 1);
 }
 
+TEST_F(CudaTest, ARoundOfSeveralKernelsIsTakenDownAsOneGraph) {
+  const auto x = upload(*device_, std::vector<int>{0}), y = upload(*device_, std::vector<int>{0});
+  const auto kernel = load("add_one");
+  const auto other = kernel->another();
+  kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  other->bind({}, {of(*y), scalar<std::int32_t>(1)});
+  const LaunchRun runs[] = {{kernel.get(), 2}, {other.get(), 1}};
+  const auto graph = device_->record_graph([&] { device_->launch_runs(runs); });
+  ASSERT_NE(graph, nullptr);
+  EXPECT_EQ(count_("kernel"), 0) << "nothing of it runs yet";
+  for (int round = 0; round < 3; ++round) device_->launch_graph(*graph);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 6);
+  EXPECT_EQ(download<int>(*device_, *y, 1)[0], 3);
+  EXPECT_EQ(count_("cuLaunchKernel"), 3);
+  EXPECT_EQ(count_("cuModuleLoadDataEx"), 1) << "the code is loaded once";
+}
+
 TEST_F(CudaTest, WithoutGraphsEveryLaunchIsQueuedByItself) {
   setenv("FAKE_CUDA_NO_GRAPHS", "1", 1);
   const auto x = upload(*device_, std::vector<int>{0});
