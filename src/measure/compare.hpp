@@ -24,4 +24,8 @@ struct Comparison {
 Comparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance);
 
+/// What `how` makes of both, under the same tolerances: sums, extremes or sorted elements, as reals.
+Comparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                   double absolute_tolerance, double relative_tolerance);
+
 }  // namespace ergotune

@@ -38,6 +38,11 @@ bool OutputCheck::compared(const std::string& name) const {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
 }
 
+void OutputCheck::expect(const Configuration& configuration) {
+  if (verifier_ || !compares() || !problem_.verification.per_configuration) return;
+  expected_ = expected_outputs(problem_, device_, buffers_, &configuration);
+}
+
 bool OutputCheck::verify(Measurement& result, bool reference_only) {
   for (const std::string& name : buffers_.outputs()) read(name);
   // Before they may become the reference.
@@ -79,8 +84,10 @@ bool OutputCheck::right(Measurement& result) {
   double error = 0;
   for (const auto& [name, contents] : *expected_) {
     if (!compared(name)) continue;
+    const auto& wanted = problem_.verification.compare;
+    const auto how = wanted.find(name);
     const Comparison found =
-        compare(buffers_.argument(name).type, actual_[name], contents,
+        compare(how == wanted.end() ? Compare::elements : how->second, buffers_.argument(name).type, actual_[name], contents,
                 problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
     error = std::max(error, found.error);
     if (!found.equal) {

@@ -27,6 +27,8 @@ class OutputCheck {
   /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
   /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
+  /// What is expected of this configuration, where the reference follows it. Throws UserError when the reference fails.
+  void expect(const Configuration& configuration);
 
  private:
   bool compares() const;

@@ -226,7 +226,12 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
 /// left out.
 /// `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
 std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options, bool named) {
-  if (target.problem.execution_parameters.empty() && !named) return nullptr;
+  if (target.problem.execution_parameters.empty() && !named) {
+    if (options.controls.empty()) return nullptr;
+    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
+                                "core_clock_mhz = 5",
+                                options.controls.front()));
+  }
   std::string why_not;
   std::unique_ptr<Control> control;
   if (options.controls.size() > 1) throw UserError("one device takes one --control");
