@@ -111,8 +111,8 @@ double share_at(const Centrality& centrality, double p) {
 
 void print_for_people(const Recording& recording, const Tradeoff& tradeoff,
                       const std::vector<NamedCentrality>& centrality) {
-  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name, recording.device,
-             recording.size(), tradeoff.points.size());
+  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
+             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), tradeoff.points.size());
   const auto line = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return fmt::format("{:>10} {:>10}  {}", human(p.time, "s"),

@@ -221,7 +221,7 @@ void show(const ShowOptions& options) {
     print_sessions(Store::open(options.source, true));
     return;
   }
-  const RankedResults ranked = rank_results(load_results(options.source, options.session), options.objective);
+  const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
   if (options.json) {
     print_json(document(ranked, options));
     return;

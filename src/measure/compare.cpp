@@ -199,6 +199,13 @@ std::vector<double> reals(ElementType type, std::span<const std::byte> bytes) {
   return reals<double>(bytes, plain);
 }
 
+template <class T, class Load>
+std::size_t count_nans(std::span<const std::byte> bytes, Load load) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(bytes, i)));
+  return count;
+}
+
 /// NaN wins against every number: an output that has one is not right by its other elements.
 double extreme(const std::vector<double>& values, bool largest) {
   double found = values.empty() ? 0 : values.front();
@@ -226,6 +233,14 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
 }
 
 }  // namespace
+
+std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
+  const auto plain = [](auto x) { return x; };
+  if (type == ElementType::float32) return count_nans<float>(contents, plain);
+  if (type == ElementType::float64) return count_nans<double>(contents, plain);
+  if (type == ElementType::float16) return count_nans<std::uint16_t>(contents, half_to_double);
+  return 0;
+}
 
 Comparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance) {

@@ -54,12 +54,23 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
   if (!verifier_ && !expected_) {
     if (problem_.verification.kind != Verification::Kind::first_correct) return true;
     expected_ = actual_;
+    warn_of_nan(result);
     if (!options_.reference_file.empty()) save_outputs(*expected_, options_.reference_file);
   }
   if (reference_only) return true;
   if (verifier_ ? right_for_user(result) : right(result)) return true;
   result.status = Status::wrong_result;
   return false;
+}
+
+/// NaN agrees with NaN: a kernel that computes nothing else would be right in silence.
+void OutputCheck::warn_of_nan(Measurement& result) const {
+  for (const auto& [name, contents] : *expected_) {
+    const std::size_t count = nans_in(buffers_.argument(name).type, contents);
+    if (count > 0)
+      result.warnings.push_back(fmt::format("output \"{}\" of this configuration, which the others are compared with, holds {} NaN",
+                                            name, count));
+  }
 }
 
 bool OutputCheck::right_for_user(Measurement& result) {

@@ -35,6 +35,7 @@ class OutputCheck {
   void read(const std::string& name);
   bool compared(const std::string& name) const;
   bool right(Measurement& result);
+  void warn_of_nan(Measurement& result) const;
   bool right_for_user(Measurement& result);
 
   const Problem& problem_;

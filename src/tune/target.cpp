@@ -168,6 +168,8 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
 }
 
 void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
+  if (file.empty())
+    throw UserError("replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
   target.device.id = "replay:" + file;
   target.device.backend = "replay";
   const auto recording = std::make_shared<const Recording>(load_recording(file));

@@ -1,4 +1,5 @@
 #include "ergotune/problem/load.hpp"
+#include "problem/load_toml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
