@@ -216,7 +216,10 @@ void add_analyse_command(Verb app) {
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
   verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
   add_json_option(verb, arguments->json);
-  verb.footer("Example: ergotune analyse ergotune.db --figure tradeoff.svg");
+  verb.footer(
+      "Examples:\n"
+      "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
+      "  ergotune analyse recorded.json --json");
   verb.callback([arguments] { analyse(*arguments); });
 }
 

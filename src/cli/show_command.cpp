@@ -252,8 +252,12 @@ void add_show_command(Verb app) {
   verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
   add_json_option(verb, options->json);
   verb.footer(
-      "Examples: ergotune show\n          ergotune show results.db --session 2 --top 20 --objective energy\n"
-      "          ergotune show results.db --failures");
+      "Examples:\n"
+      "  ergotune show\n"
+      "  ergotune show results.db --session 2 --top 20 --objective energy\n"
+      "  ergotune show results.db --failures\n"
+      "  ergotune show results.db --sessions\n"
+      "  ergotune show cache.json --json");
   verb.callback([options] { show(*options); });
 }
 

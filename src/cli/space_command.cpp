@@ -243,6 +243,8 @@ void add_space_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune space gemm.toml --explain\n"
+      "  ergotune space gemm.toml --list\n"
+      "  ergotune space gemm.toml --sample 1 --json\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
   verb.callback([arguments] { run(*arguments); });
 }

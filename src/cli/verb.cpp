@@ -89,7 +89,7 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
 namespace {
 
 /// With the nearest option to one that there is not.
-std::string words_of(const CLI::App& verb, const CLI::Error& error) {
+std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
   const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
   if (error.get_name() == "RequiredError" && !below.empty()) {
     std::vector<std::string> names;
@@ -100,7 +100,7 @@ std::string words_of(const CLI::App& verb, const CLI::Error& error) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  for (const std::string& extra : verb.remaining()) {
+  for (const std::string& extra : whole.remaining(true)) {
     if (!extra.starts_with("--")) continue;
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = nearest_name(name, names);
@@ -122,7 +122,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
     while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
-    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*verb, error),
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error),
                        verb == failed ? std::string() : verb->get_name() + " ");
   });
   app.get_formatter()->column_width(34);

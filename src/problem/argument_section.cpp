@@ -135,7 +135,10 @@ void read_fields(const Table& table, const toml::node& node, Argument& argument)
   argument.kind = Argument::Kind::scalar;
   argument.type_name = table.text("type", "the structure's name in the source, such as \"struct grid\"");
   const toml::array* list = node.as_array();
-  if (!list || list->empty())
+  if (list && list->empty())
+    throw UserError(fmt::format("the structure \"{}\" has no members: \"fields\" is empty", argument.name),
+                    table.key_place("fields"));
+  if (!list)
     table.wrong_kind(node, fmt::format("\"fields\" of argument \"{}\"", argument.name),
                      "a list of tables { name, type, value }, in the order of the structure's members");
   for (const toml::node& item : *list) {
