@@ -91,12 +91,13 @@ namespace {
 /// With the nearest option to one that there is not.
 std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
   const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
-  if (error.get_name() == "RequiredError" && !below.empty()) {
+  const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+  if (is(CLI::ExitCodes::RequiredError) && !below.empty()) {
     std::vector<std::string> names;
     for (const CLI::App* app : below) names.push_back(app->get_name());
     return fmt::format("what shall be done? One of {}", fmt::join(names, ", "));
   }
-  if (error.get_name() != "ExtrasError") return error.what();
+  if (!is(CLI::ExitCodes::ExtrasError)) return error.what();
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);

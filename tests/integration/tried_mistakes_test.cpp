@@ -31,9 +31,9 @@ TEST(Mistakes, WhatIsNoProblemFileIsCalledByItsName) {
   folder.write("page.toml", "<!DOCTYPE html>\n");
   folder.write("packed.toml", "\x1f\x8b\x08");
   for (const auto& [file, words] : {std::pair<std::string, std::string>{"ergotune.db", "this is a store of results"},
-                                    {"utf16.toml", "save the problem file as UTF-8"},
-                                    {"page.toml", "a page for a browser"},
-                                    {"packed.toml", "unpack it"}}) {
+                                    {"utf16.toml", "this is UTF-16; save the problem file as UTF-8"},
+                                    {"page.toml", "this is a page for a browser"},
+                                    {"packed.toml", "this is a compressed file; unpack it"}}) {
     const auto result = ergotune(folder, {"tune", file, "--device", "host"});
     EXPECT_EQ(result.exit_code, 2) << file;
     EXPECT_THAT(result.err, HasSubstr(file + ": " + words));
