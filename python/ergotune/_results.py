@@ -1,5 +1,6 @@
 """What a tuning run found, as plain Python, NumPy and pandas."""
 
+from collections import Counter
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -56,7 +57,18 @@ class Result:
         return len(self.configurations)
 
     def __repr__(self) -> str:
-        return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, best {self.best}>"
+        found = f"best {self.best}" if self.front else f"nothing worked{self._commonest_failure()}"
+        return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, {found}>"
+
+    def _commonest_failure(self) -> str:
+        """", most of all STATUS: the line that says why"."""
+        failures = Counter((m["status"], m.get("message") or "") for m in self.measurements)
+        if not failures:
+            return ""
+        (status, message), _ = failures.most_common(1)[0]
+        lines = message.splitlines()
+        telling = next((line for line in lines if "error" in line), lines[0] if lines else "no words")
+        return f", most of all {status}: {telling}"
 
     def quantities(self) -> List[str]:
         """Names of every quantity and metric that was measured."""

@@ -49,7 +49,11 @@ def _plain_settings(given: Row, also: Any = ()) -> Row:
 
 
 def _loaded(problem: ProblemOrFile) -> Problem:
-    return problem if isinstance(problem, _core.Problem) else _core.load_problem(os.fspath(problem))
+    if isinstance(problem, _core.Problem):
+        return problem
+    if not isinstance(problem, (str, os.PathLike)):
+        raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}")
+    return _core.load_problem(os.fspath(problem))
 
 
 def tune(

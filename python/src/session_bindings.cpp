@@ -67,6 +67,10 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
   options.resume = setting<bool>(settings, "resume", true);
   options.take_over = setting<bool>(settings, "take_over", false);
   options.in_process = setting<bool>(settings, "in_process", false);
+  options.announce = [](const std::string& words) {
+    py::gil_scoped_acquire gil;
+    py::print("ergotune:", words, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
+  };
   LiveOptions& live = options.live;
   take(settings, "worker_command", live.worker_command);
   take(settings, "energy", live.energy);

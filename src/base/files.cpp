@@ -78,4 +78,11 @@ void write_named_file(const std::filesystem::path& file, std::string_view bytes)
   throw UserError(fmt::format("cannot be written ({}); name another file, or mend that", what), {file.string(), 0, 0});
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(file, error)) return file.parent_path();
+  const std::filesystem::path real = std::filesystem::canonical(file, error);
+  return error ? file.parent_path() : real.parent_path();
+}
+
 }  // namespace ergotune

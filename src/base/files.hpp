@@ -19,4 +19,7 @@ int write_file(const std::filesystem::path& file, std::string_view bytes);
 /// The same for a file that a user has named: throws UserError that says what is wrong with it.
 void write_named_file(const std::filesystem::path& file, std::string_view bytes);
 
+/// The folder of a file; of a link, of what it leads to: what stands beside a file stands there.
+std::filesystem::path folder_of(const std::filesystem::path& file);
+
 }  // namespace ergotune

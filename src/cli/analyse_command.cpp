@@ -111,8 +111,8 @@ double share_at(const Centrality& centrality, double p) {
 
 void print_for_people(const Recording& recording, const Tradeoff& tradeoff,
                       const std::vector<NamedCentrality>& centrality) {
-  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name, recording.device,
-             recording.size(), tradeoff.points.size());
+  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
+             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), tradeoff.points.size());
   const auto line = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return fmt::format("{:>10} {:>10}  {}", human(p.time, "s"),
@@ -216,7 +216,10 @@ void add_analyse_command(Verb app) {
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
   verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
   add_json_option(verb, arguments->json);
-  verb.footer("Example: ergotune analyse ergotune.db --figure tradeoff.svg");
+  verb.footer(
+      "Examples:\n"
+      "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
+      "  ergotune analyse recorded.json --json");
   verb.callback([arguments] { analyse(*arguments); });
 }
 

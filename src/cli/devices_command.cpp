@@ -94,7 +94,7 @@ void add_devices_command(Verb app) {
   add_json_option(verb, options->json);
   verb.add_flag("--details", options->details,
                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb.footer("Example:\n  ergotune devices --details");
+  verb.footer("Examples:\n  ergotune devices --details\n  ergotune devices --json");
   verb.callback([options] {
     std::vector<std::string> notes;
     std::vector<DeviceLine> lines;

@@ -83,8 +83,11 @@ void add_export_command(Verb app) {
   verb.add_option("--objective", options->objective, "Choose the best by this instead of what was tuned for");
   add_json_option(verb, options->json);
   verb.footer(
-      "Examples: ergotune export results.db --format kt -o cache.json\n"
-      "          ergotune export results.db --format header -o gemm_tuned.h");
+      "Examples:\n"
+      "  ergotune export results.db --format kt -o cache.json\n"
+      "  ergotune export results.db --format header -o gemm_tuned.h\n"
+      "  ergotune export results.db --format wisdom -o wisdom.json\n"
+      "  ergotune export results.db --session 1 --format csv");
   verb.callback([options] { export_results(*options); });
 }
 

@@ -92,7 +92,9 @@ void add_import_command(Verb app) {
   verb.footer(
       "A T1 file beside it (convolution.T1.json for convolution_A100.json.gz) gives restrictions and "
       "defaults.\n"
-      "Example: ergotune import convolution_A100.json.gz --store results.db");
+      "Examples:\n"
+      "  ergotune import convolution_A100.json.gz --store results.db\n"
+      "  ergotune import recorded.json --store results.db --device \"My GPU\" --json");
   verb.callback([options] { import_file(*options); });
 }
 

@@ -118,6 +118,8 @@ SetupOptions setup_with(const LiveArguments& a, const Problem& problem) {
   SetupOptions options = SetupOptions::from(problem);
   options.take_over = a.take_over;
   options.in_process = a.in_process;
+  // even with --quiet: who waits for hours wants to know why
+  options.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
   return options;
 }
 

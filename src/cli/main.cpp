@@ -1,5 +1,7 @@
 // The command: ergotune VERB ...
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -46,9 +48,21 @@ void add_verbs(ergotune::cli::Verb app) {
 
 }  // namespace
 
+namespace {
+
+/// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its place.
+/// What is written to a closed standard output fails, as it should.
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace ergotune;
   try {
+    open_standard_streams();
     std::error_code gone;
     (void)std::filesystem::current_path(gone);
     if (gone) throw UserError("the working folder is not there any more; change to another (cd)");

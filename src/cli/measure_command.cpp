@@ -161,7 +161,11 @@ void add_measure_command(Verb app) {
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
   add_json_option(verb, arguments->json);
-  verb.footer("Example: ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json");
+  verb.footer(
+      "Examples:\n"
+      "  ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json\n"
+      "  ergotune measure gemm.toml --observe host_time:passes=3\n"
+      "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db");
   verb.callback([arguments] { measure(*arguments); });
 }
 

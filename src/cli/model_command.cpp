@@ -302,6 +302,7 @@ void add_model_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune model --from cache.json\n"
+      "  ergotune model --from samples.csv --json\n"
       "  ergotune model --device sim:h100 --figure power.svg");
   verb.callback([arguments] { fit(*arguments); });
 }

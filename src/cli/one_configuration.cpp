@@ -55,8 +55,8 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
     if (values.empty() || std::find(values.begin(), values.end(), configuration[i]) != values.end()) continue;
     std::string known;
     for (std::size_t v = 0; v < std::min<std::size_t>(values.size(), 20); ++v)
-      known += fmt::format("{}{}", v ? ", " : "", values[v].to_string());
-    return fmt::format("{} has no value {}, it has {}{}", parameters[i].name, configuration[i].to_string(), known,
+      known += fmt::format("{}{}", v ? ", " : "", values[v].to_literal());
+    return fmt::format("{} has no value {}, it has {}{}", parameters[i].name, configuration[i].to_literal(), known,
                        values.size() > 20 ? " ..." : "");
   }
   const ConfigurationScope names(parameters, configuration, prepared.constants);

@@ -25,7 +25,11 @@ void add_report_command(Verb app) {
   verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for last");
   add_json_option(verb, options->json);
-  verb.footer("Examples: ergotune report ergotune.db -o report.html\n          ergotune report ergotune.db --objective energy");
+  verb.footer(
+      "Examples:\n"
+      "  ergotune report ergotune.db -o report.html\n"
+      "  ergotune report ergotune.db --objective energy\n"
+      "  ergotune report results.db --session 1 -o first.html --json");
   verb.callback([options] {
     if (options->json && options->output == "-")
       throw UserError("--json needs -o FILE: both would write to standard output");

@@ -15,6 +15,17 @@ ResultSet load_results(const std::filesystem::path& file, std::int64_t session) 
   return result_set(load_recording(file));
 }
 
+namespace {
+
+/// An objective that was asked for and that none of the results can answer.
+void refuse(const Objective& objective, const ResultSet& results) {
+  std::vector<const Measurement*> all;
+  for (const StoredRow& row : results.rows) all.push_back(&row.measurement);
+  refuse_what_was_not_measured(objective, all);
+}
+
+}  // namespace
+
 RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective) {
   if (objective) {
     results.goal = {*objective, std::nullopt, {}};
@@ -41,6 +52,13 @@ RankedResults rank_results(ResultSet results, const std::optional<std::string>& 
   return ranked;
 }
 
+RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,
+                          const std::optional<std::string>& objective) {
+  RankedResults ranked = rank_results(load_results(file, session), objective);
+  if (objective) refuse(ranked.objective, ranked.results);
+  return ranked;
+}
+
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective) {
   std::vector<RankedResults> all;
@@ -49,7 +67,7 @@ std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, st
     for (const SessionInfo& info : store.sessions())
       all.push_back(rank_results(result_set(store, info.id), objective));
   }
-  if (all.empty()) all.push_back(rank_results(load_results(file, session), objective));
+  if (all.empty()) all.push_back(load_ranked(file, session, objective));
   return all;
 }
 

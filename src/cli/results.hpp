@@ -30,6 +30,10 @@ struct RankedResults {
 /// means nothing.
 RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective);
 
+/// One session or recording, ranked. Throws UserError also for an objective that none of its results can answer.
+RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,
+                          const std::optional<std::string>& objective);
+
 /// Every session of a store, ranked by its own objective; a recording is one session.
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective);

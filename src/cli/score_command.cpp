@@ -278,7 +278,9 @@ void add_score_command(Verb app) {
   verb.add_option("--trials", arguments->trials, "Settings tried by --tune-strategy").show_default();
   add_json_option(verb, arguments->json);
   verb.footer(
-      "Example:\n  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
+      "Examples:\n"
+      "  ergotune score --list\n"
+      "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
       "--plot scores.html\n"
       "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
   verb.callback([arguments] { run_score(*arguments); });

@@ -221,7 +221,7 @@ void show(const ShowOptions& options) {
     print_sessions(Store::open(options.source, true));
     return;
   }
-  const RankedResults ranked = rank_results(load_results(options.source, options.session), options.objective);
+  const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
   if (options.json) {
     print_json(document(ranked, options));
     return;
@@ -252,8 +252,12 @@ void add_show_command(Verb app) {
   verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
   add_json_option(verb, options->json);
   verb.footer(
-      "Examples: ergotune show\n          ergotune show results.db --session 2 --top 20 --objective energy\n"
-      "          ergotune show results.db --failures");
+      "Examples:\n"
+      "  ergotune show\n"
+      "  ergotune show results.db --session 2 --top 20 --objective energy\n"
+      "  ergotune show results.db --failures\n"
+      "  ergotune show results.db --sessions\n"
+      "  ergotune show cache.json --json");
   verb.callback([options] { show(*options); });
 }
 

@@ -137,14 +137,19 @@ void print_summary(const SearchSpace& space) {
       space.cartesian_size(), space.size(), space.build_seconds(), space.memory_bytes());
 }
 
-/// Whether its restrictions name what only a device knows (device.max_threads_per_block).
+bool asks_the_device(const Expression& expression) {
+  const auto& names = expression.names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
+}
+
+/// Whether its restrictions or ranges name what only a device knows (device.max_threads_per_block).
 bool asks_the_device(const Problem& problem) {
   return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
-                     [](const Restriction& restriction) {
-                       const auto& names = restriction.expression.names();
-                       return std::any_of(names.begin(), names.end(),
-                                          [](const std::string& n) { return n.starts_with("device."); });
-                     });
+                     [](const Restriction& r) { return asks_the_device(r.expression); }) ||
+         std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
+           return p.range && (asks_the_device(p.range->start) || asks_the_device(p.range->stop) ||
+                              asks_the_device(p.range->step));
+         });
 }
 
 void run(const SpaceArguments& arguments) {
@@ -161,9 +166,9 @@ void run(const SpaceArguments& arguments) {
     const auto device = open_device(arguments.device);
     device_name = device->info().name;
     properties = device->info().properties;
-  } else if (asks_the_device(problem) && !problem.kernel().sources.empty()) {
-    // The device that tune would take.
-    const auto device = open_device("", &problem);
+  } else if (asks_the_device(problem)) {
+    // The device that tune would take; without a kernel, the best here.
+    const auto device = open_device("", problem.kernel().sources.empty() ? nullptr : &problem);
     device_name = device->info().name;
     properties = device->info().properties;
     fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", device_name);
@@ -238,6 +243,8 @@ void add_space_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune space gemm.toml --explain\n"
+      "  ergotune space gemm.toml --list\n"
+      "  ergotune space gemm.toml --sample 1 --json\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
   verb.callback([arguments] { run(*arguments); });
 }

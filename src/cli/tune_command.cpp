@@ -132,6 +132,9 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
+      "  ergotune tune gemm.toml --objective \"pareto(time, energy)\" --json\n"
+      "  ergotune tune gemm.toml --strategy genetic --strategy-option population=10 --budget 50\n"
+      "  ergotune tune gemm.toml --device replay:recorded.json --no-store\n"
       "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");

@@ -190,6 +190,8 @@ void print_nothing_worked(const PreparedSession& prepared, const SessionResult& 
     if (!prepared.store) print_words(result.commonest_failure_words);
   }
   fmt::print("\n");
+  // said when it began, and then maybe long ago or not at all (--quiet); one of them may be the reason
+  for (const std::string& note : prepared.notes) fmt::print("note: {}\n", note);
   if (prepared.store)
     fmt::print("All words: ergotune show {} --session {} --failures\n", prepared.store->file().string(),
                prepared.store_session);

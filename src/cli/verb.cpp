@@ -1,6 +1,7 @@
 #include "cli/verb.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,7 +17,14 @@ Option Option::required() { return Option(*option_->required()); }
 Option Option::show_default() { return Option(*option_->capture_default_str()); }
 Option Option::take_all() { return Option(*option_->take_all()); }
 Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
-Option Option::positive() { return Option(*option_->check(CLI::PositiveNumber)); }
+Option Option::positive() {
+  // CLI11's own names the largest double there is
+  return Option(*option_->check(CLI::Validator(
+      [](std::string& text) {
+        return CLI::PositiveNumber(text).empty() ? std::string() : "must be a number greater than 0, not " + text;
+      },
+      "")));
+}
 Option Option::existing_file() { return Option(*option_->check(CLI::ExistingFile)); }
 Option Option::one_of(const std::vector<std::string>& values) {
   return Option(*option_->check(CLI::IsMember(values)));
@@ -78,6 +86,32 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
+namespace {
+
+/// With the nearest option to one that there is not.
+std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
+  const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
+  const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+  if (is(CLI::ExitCodes::RequiredError) && !below.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* app : below) names.push_back(app->get_name());
+    return fmt::format("what shall be done? One of {}", fmt::join(names, ", "));
+  }
+  if (!is(CLI::ExitCodes::ExtrasError)) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const std::string& extra : whole.remaining(true)) {
+    if (!extra.starts_with("--")) continue;
+    const std::string name = extra.substr(0, extra.find('='));
+    const std::string near = nearest_name(name, names);
+    return fmt::format("there is no option \"{}\"{}", name, near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
+  }
+  return error.what();
+}
+
+}  // namespace
+
 int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
                 char** argv) {
   CLI::App app{description};
@@ -89,7 +123,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
     while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
-    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", error.what(),
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error),
                        verb == failed ? std::string() : verb->get_name() + " ");
   });
   app.get_formatter()->column_width(34);

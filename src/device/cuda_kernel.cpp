@@ -78,21 +78,20 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
   std::size_t shared = geometry.shared_memory_bytes;
   parameters_.clear();
   for (const auto& argument : arguments) {
-    Parameter parameter;
+    Parameter parameter(1 + argument.scalar.size() / sizeof(std::max_align_t));
     if (argument.buffer) {
       const CUdeviceptr address = static_cast<const CudaBuffer*>(argument.buffer)->address();
-      std::memcpy(parameter.bytes, &address, sizeof address);
+      std::memcpy(parameter.data(), &address, sizeof address);
     } else if (argument.local_bytes > 0) {
       shared += argument.local_bytes;  // OpenCL's local argument is CUDA's extern __shared__ array
       continue;
     } else {
-      std::memcpy(parameter.bytes, argument.scalar.data(),
-                  std::min(sizeof parameter.bytes, argument.scalar.size()));
+      std::memcpy(parameter.data(), argument.scalar.data(), argument.scalar.size());
     }
-    parameters_.push_back(parameter);
+    parameters_.push_back(std::move(parameter));
   }
   pointers_.clear();
-  for (auto& parameter : parameters_) pointers_.push_back(parameter.bytes);
+  for (auto& parameter : parameters_) pointers_.push_back(parameter.data());
 
   if (shared > static_cast<std::size_t>(device_.shared_most))
     throw DeviceError(

@@ -60,9 +60,8 @@ class CudaKernel : public LoadedKernel {
   void launch(CUstream stream, std::size_t count, CUstream recorder);
 
  private:
-  struct Parameter {
-    alignas(16) std::byte bytes[16] = {};
-  };
+  /// Aligned for every type, as long as the argument: a structure may be kilobytes.
+  using Parameter = std::vector<std::max_align_t>;
   void launch_once(CUstream stream);
   /// Records a graph of kGraphLaunches launches; false when the driver will not have it.
   bool make_graph(CUstream stream);

@@ -85,7 +85,8 @@ DeviceInfo resolve(const std::string& id, const Problem* problem) {
 
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments) {
   std::vector<ArgumentSignature> signature;
-  for (const auto& argument : arguments) signature.push_back({argument.kind, argument.type, argument.name});
+  for (const auto& argument : arguments)
+    signature.push_back({argument.kind, argument.type, argument.name, argument.type_name, size_of(argument.fields)});
   return signature;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -65,8 +66,12 @@ std::vector<std::string> command_for(Language language) {
   return command_of("FC", "gfortran");
 }
 
-const char* suffix_of(Language language) {
-  return language == Language::c ? "c" : language == Language::cpp ? "cpp" : "F90";
+/// A Fortran compiler goes by the ending: what is called x.f has fixed form.
+const char* suffix_of(const CompileJob& job) {
+  if (job.language == Language::c) return "c";
+  if (job.language == Language::cpp) return "cpp";
+  const std::string ending = fs::path(job.source_name).extension().string();
+  return ending == ".f" || ending == ".F" || ending == ".for" ? "F" : "F90";
 }
 
 class HostCompiler : public Compiler {
@@ -74,6 +79,7 @@ class HostCompiler : public Compiler {
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::c && job.language != Language::cpp && job.language != Language::fortran)
       throw DeviceError(DeviceFault::unsupported, "the host compiles C, C++ and Fortran only");
+    if (job.language == Language::fortran) return compile_fortran(job);
     if (job.language != Language::c) return compile(job, {});
     try {
       return compile(job, {});
@@ -108,15 +114,36 @@ class HostCompiler : public Compiler {
   }
 
  private:
-  static Binary compile(const CompileJob& job, const std::set<std::size_t>& untyped) {
+  /// With the arguments compared; without, where the compiler cannot make the comparison (another standard, a private
+  /// procedure) or it is about types that no declaration names.
+  static Binary compile_fortran(const CompileJob& job) {
+    const std::string check = check_in_fortran(job);
+    std::optional<Binary> binary;
+    std::string log;
+    int code = 0;
+    try {
+      binary = compile(job, {}, check);
+      log = binary->log;
+    } catch (const DeviceError& error) {
+      log = error.what();
+      code = error.native_code();
+      if (!speaks_of_check(log)) throw;
+    }
+    if (const std::string words = refusal_of_check(job, log); !words.empty())
+      throw DeviceError(DeviceFault::compile, fmt::format("error: {}\n{}", words, log), code);
+    if (binary && !speaks_of_check(log)) return std::move(*binary);
+    return compile(job, {});
+  }
+
+  static Binary compile(const CompileJob& job, const std::set<std::size_t>& untyped, const std::string& check = {}) {
     const bool fortran = job.language == Language::fortran;
     ScratchFolder folder;
-    const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job.language)));
+    const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job)));
     const std::string object = folder.file("kernel.so");
     std::string text = fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line",
                                    job.source_name.empty() ? source : job.source_name);
     text += job.source;
-    if (!fortran) text += call_in_source(job, untyped);
+    text += fortran ? check : call_in_source(job, untyped);
     write_source(source, text);
 
     std::vector<std::string> command = command_for(job.language);

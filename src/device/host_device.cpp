@@ -133,23 +133,19 @@ class HostKernel : public LoadedKernel {
         scratch_.push_back(std::make_unique<HostBuffer>(argument.local_bytes));
         pointers_.push_back(scratch_.back()->data());
       } else {
-        // 16 bytes, aligned for every type: what the generated call reads from
-        auto& room = scalars_.emplace_back(std::make_unique<Scalar>());
-        std::memcpy(room->bytes, argument.scalar.data(),
-                    std::min(sizeof room->bytes, argument.scalar.size()));
-        pointers_.push_back(room->bytes);
+        auto& room = scalars_.emplace_back(1 + argument.scalar.size() / sizeof(std::max_align_t));
+        std::memcpy(room.data(), argument.scalar.data(), argument.scalar.size());
+        pointers_.push_back(room.data());
       }
     }
   }
   void call() { library_->call(pointers_.data()); }
 
  private:
-  struct Scalar {
-    alignas(16) std::byte bytes[16] = {};
-  };
   std::shared_ptr<const Library> library_;
   std::vector<void*> pointers_;
-  std::vector<std::unique_ptr<Scalar>> scalars_;
+  /// Aligned for every type: what the generated call reads from.
+  std::vector<std::vector<std::max_align_t>> scalars_;
   std::vector<std::unique_ptr<HostBuffer>> scratch_;
 };
 

@@ -20,6 +20,9 @@ std::string macro_text(const Value& value) {
 std::uint32_t extent(const Expression& expression, const Scope& scope, const char* what) {
   const Value value = expression.evaluate(scope);
   std::int64_t size = 0;
+  if (value.is_string())
+    throw UserError(fmt::format("the {} size {} is {}; it must be a number", what, expression.text(), value.to_literal()),
+                    expression.place());
   if (value.is_real()) {
     // "n / block_size_x" is a real in Python's arithmetic, even where it divides exactly.
     const double real = value.as_real();

@@ -160,6 +160,19 @@ std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const 
   });
 }
 
+std::vector<std::byte> scalar_bytes(const Argument& argument, const Scope& scope) {
+  if (argument.fields.empty()) return scalar_bytes(argument.type, argument.value.evaluate(scope), argument.place);
+  std::vector<std::byte> bytes;
+  for (const Field& field : argument.fields) {
+    const std::size_t size = size_of(field.type);
+    bytes.resize((bytes.size() + size - 1) / size * size);
+    const auto member = scalar_bytes(field.type, field.value.evaluate(scope), argument.place);
+    bytes.insert(bytes.end(), member.begin(), member.end());
+  }
+  bytes.resize(size_of(argument.fields));
+  return bytes;
+}
+
 std::vector<std::byte> initial_contents(const Argument& argument, std::size_t count, std::size_t position) {
   const Fill& fill = argument.fill;
   const std::size_t bytes = count * size_of(argument.type);

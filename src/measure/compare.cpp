@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
+#include <vector>
 
 #include "measure/arguments.hpp"
 
@@ -157,6 +159,101 @@ Comparison compare(ElementType type, std::span<const std::byte> actual, std::spa
       return compare_elements<double>(actual, expected, tolerance, plain);
   }
   return compare_elements<float>(actual, expected, tolerance, plain);
+}
+
+namespace {
+
+template <class T, class Load>
+std::vector<double> reals(std::span<const std::byte> bytes, Load load) {
+  std::vector<double> values(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = load(element<T>(bytes, i));
+  return values;
+}
+
+std::vector<double> reals(ElementType type, std::span<const std::byte> bytes) {
+  const auto plain = [](auto x) { return static_cast<double>(x); };
+  switch (type) {
+    case ElementType::int8:
+      return reals<std::int8_t>(bytes, plain);
+    case ElementType::uint8:
+      return reals<std::uint8_t>(bytes, plain);
+    case ElementType::int16:
+      return reals<std::int16_t>(bytes, plain);
+    case ElementType::uint16:
+      return reals<std::uint16_t>(bytes, plain);
+    case ElementType::int32:
+      return reals<std::int32_t>(bytes, plain);
+    case ElementType::uint32:
+      return reals<std::uint32_t>(bytes, plain);
+    case ElementType::int64:
+      return reals<std::int64_t>(bytes, plain);
+    case ElementType::uint64:
+      return reals<std::uint64_t>(bytes, plain);
+    case ElementType::float16:
+      return reals<std::uint16_t>(bytes, half_to_double);
+    case ElementType::float32:
+      return reals<float>(bytes, plain);
+    case ElementType::float64:
+      break;
+  }
+  return reals<double>(bytes, plain);
+}
+
+template <class T, class Load>
+std::size_t count_nans(std::span<const std::byte> bytes, Load load) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(bytes, i)));
+  return count;
+}
+
+/// NaN wins against every number: an output that has one is not right by its other elements.
+double extreme(const std::vector<double>& values, bool largest) {
+  double found = values.empty() ? 0 : values.front();
+  for (const double x : values)
+    if (std::isnan(x) || (largest ? x > found : x < found)) found = x;
+  return found;
+}
+
+std::vector<double> reduced(Compare how, std::vector<double> values) {
+  switch (how) {
+    case Compare::sum:
+      return {std::accumulate(values.begin(), values.end(), 0.0)};
+    case Compare::minimum:
+      return {extreme(values, false)};
+    case Compare::maximum:
+      return {extreme(values, true)};
+    case Compare::sorted:
+      // NaN has no order: all of them come last
+      std::sort(values.begin(), values.end(), [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+      break;
+    case Compare::elements:
+      break;
+  }
+  return values;
+}
+
+}  // namespace
+
+std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
+  const auto plain = [](auto x) { return x; };
+  if (type == ElementType::float32) return count_nans<float>(contents, plain);
+  if (type == ElementType::float64) return count_nans<double>(contents, plain);
+  if (type == ElementType::float16) return count_nans<std::uint16_t>(contents, half_to_double);
+  return 0;
+}
+
+Comparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                   double absolute_tolerance, double relative_tolerance) {
+  if (how == Compare::elements || actual.size() != expected.size())
+    return compare(type, actual, expected, absolute_tolerance, relative_tolerance);
+  const std::vector<double> ours = reduced(how, reals(type, actual)), theirs = reduced(how, reals(type, expected));
+  Comparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)), std::as_bytes(std::span(theirs)),
+                             absolute_tolerance, relative_tolerance);
+  if (found.equal) return found;
+  found.message = how == Compare::sorted
+                      ? "sorted, " + found.message
+                      : fmt::format("its {} is {:.9g} instead of {:.9g}", to_string(how), ours.front(), theirs.front());
+  return found;
 }
 
 }  // namespace ergotune

@@ -27,12 +27,15 @@ class OutputCheck {
   /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
   /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
+  /// What is expected of this configuration, where the reference follows it. Throws UserError when the reference fails.
+  void expect(const Configuration& configuration);
 
  private:
   bool compares() const;
   void read(const std::string& name);
   bool compared(const std::string& name) const;
   bool right(Measurement& result);
+  void warn_of_nan(Measurement& result) const;
   bool right_for_user(Measurement& result);
 
   const Problem& problem_;

@@ -144,7 +144,7 @@ std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& ar
         break;
       }
       case Argument::Kind::scalar:
-        bound[i].scalar = scalar_bytes(argument.type, argument.value.evaluate(scope), argument.place);
+        bound[i].scalar = scalar_bytes(argument, scope);
         break;
       case Argument::Kind::local_memory:
         bound[i].local_bytes =

@@ -44,10 +44,9 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
 /// `measured` is the device that results come from, and `inputs` what its kernels see: both hold wherever the
 /// reference runs. A reference with its own argument list meets the problem's arguments by name.
 ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
-                              const DeviceInfo& measured, const ProblemBuffers& inputs) {
+                              const DeviceInfo& measured, const ProblemBuffers& inputs, const Configuration& values) {
   const std::vector<Argument>& arguments = arguments_of(problem, reference);
   const Constants constants = problem.constants_for(measured.name, measured.properties);
-  const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);
   const Scope scope = names.scope();
   ProblemBuffers buffers(device, {&arguments}, constants, &inputs);
@@ -69,20 +68,21 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
 
 }  // namespace
 
-std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device,
-                                                const ProblemBuffers& buffers) {
+std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
+                                                const Configuration* configuration) {
   using Kind = Verification::Kind;
   const Verification& verification = problem.verification;
   if (verification.kind == Kind::files) return outputs_from_files(problem, buffers);
   if (verification.kind != Kind::kernel && verification.kind != Kind::host_function) return std::nullopt;
   if (!verification.reference) throw UserError("verification asks for a reference, but the problem has none");
   const Kernel& reference = *verification.reference;
+  const Configuration values = configuration ? *configuration : default_values(problem);
   try {
     if (verification.kind == Kind::kernel && has_source_for(reference, device.info().backend)) {
-      return run_reference(problem, reference, device, device.info(), buffers);
+      return run_reference(problem, reference, device, device.info(), buffers, values);
     }
     const std::unique_ptr<Device> host = open_device("host");
-    return run_reference(problem, reference, *host, device.info(), buffers);
+    return run_reference(problem, reference, *host, device.info(), buffers, values);
   } catch (const DeviceError& error) {
     throw UserError(
         fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));

@@ -19,9 +19,9 @@ using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;
 
 /// Works out the expected outputs where the problem tells how (reference kernel, host function, files);
 /// nullopt where they come from the first correct configuration or none are wanted. Throws UserError when the
-/// reference fails.
-std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device,
-                                                const ProblemBuffers& buffers);
+/// reference fails. The reference runs with the defaults where no configuration is given.
+std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
+                                                const Configuration* configuration = nullptr);
 
 /// Expected outputs on disk, for runners that come later; written whole or not at all.
 void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file);

@@ -98,6 +98,14 @@ Access read_access(const Table& table) {
       table.place_of(*table.find("access")));
 }
 
+void refuse_buffer_keys(const Table& table, const std::string& what, const char* has) {
+  for (const char* key : {"fill", "access"}) {
+    if (!table.has(key)) continue;
+    throw UserError(fmt::format("{} is a scalar (it has \"{}\"), so it takes no \"{}\"", what, has, key),
+                    table.key_place(key));
+  }
+}
+
 ElementType read_type(const Table& table, const std::string& what) {
   const std::string type = table.text("type", "the type of its elements, such as \"float32\"");
   if (const auto known = element_type(type)) return *known;
@@ -122,24 +130,48 @@ Argument read_reference(const Table& table, const std::vector<Argument>& buffers
                   table.place_of(*table.find("buffer")));
 }
 
+/// fields = [{ name, type, value }, ...]: a structure that is passed by value.
+void read_fields(const Table& table, const toml::node& node, Argument& argument) {
+  argument.kind = Argument::Kind::scalar;
+  argument.type_name = table.text("type", "the structure's name in the source, such as \"struct grid\"");
+  const toml::array* list = node.as_array();
+  if (list && list->empty())
+    throw UserError(fmt::format("the structure \"{}\" has no members: \"fields\" is empty", argument.name),
+                    table.key_place("fields"));
+  if (!list)
+    table.wrong_kind(node, fmt::format("\"fields\" of argument \"{}\"", argument.name),
+                     "a list of tables { name, type, value }, in the order of the structure's members");
+  for (const toml::node& item : *list) {
+    const Table member = table.table(item, fmt::format("member {} of argument \"{}\"", argument.fields.size() + 1, argument.name));
+    member.allow({"name", "type", "value"});
+    Field field;
+    field.name = member.text("name", "what the member is called");
+    const std::string what = fmt::format("member \"{}\" of argument \"{}\"", field.name, argument.name);
+    field.type = read_type(member, what);
+    field.value = member.expression_of(member.require("value", "a number or an expression"), "the value of " + what);
+    argument.fields.push_back(std::move(field));
+  }
+}
+
 Argument read_argument(const Table& table, std::size_t position, const std::filesystem::path& folder,
                        const std::vector<Argument>& buffers) {
   if (table.has("buffer")) return read_reference(table, buffers);
-  table.allow({"name", "type", "value", "count", "local_count", "fill", "access", "buffer"});
-  table.at_most_one_of({"value", "count", "local_count"});
+  table.allow({"name", "type", "value", "count", "local_count", "fields", "fill", "access", "buffer"});
+  table.at_most_one_of({"value", "count", "local_count", "fields"});
   Argument argument;
   argument.place = table.place();
   argument.name = table.text("name", "what the argument is called");
   const std::string what = fmt::format("argument \"{}\"", argument.name);
+  if (const toml::node* fields = table.find("fields")) {
+    refuse_buffer_keys(table, what, "fields");
+    read_fields(table, *fields, argument);
+    return argument;
+  }
   argument.type = read_type(table, what);
   if (const toml::node* value = table.find("value")) {
     argument.kind = Argument::Kind::scalar;
     argument.value = table.expression_of(*value, "the value of " + what);
-    for (const char* key : {"fill", "access"}) {
-      if (!table.has(key)) continue;
-      throw UserError(fmt::format("{} is a scalar (it has \"value\"), so it takes no \"{}\"", what, key),
-                      table.key_place(key));
-    }
+    refuse_buffer_keys(table, what, "value");
     return argument;
   }
   if (const toml::node* count = table.find("local_count")) {

@@ -44,6 +44,8 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
   for (const Argument& argument : kernel.arguments) {
     const std::string what = fmt::format("argument \"{}\"", argument.name);
     if (argument.kind == Argument::Kind::scalar) check(argument.value, all, "the value of " + what);
+    for (const Field& field : argument.fields)
+      check(field.value, all, fmt::format("the value of member \"{}\" of {}", field.name, what));
     if (argument.kind == Argument::Kind::local_memory) check(argument.count, all, "the count of " + what);
     if (argument.kind != Argument::Kind::buffer) continue;
     for (const std::string& name : argument.count.names()) {

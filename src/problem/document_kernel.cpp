@@ -48,7 +48,7 @@ static Fill read_fill(const Json& json) {
 }
 
 Json write(const Argument& argument) {
-  return Json{{"kind", static_cast<int>(argument.kind)},
+  Json json{{"kind", static_cast<int>(argument.kind)},
               {"name", argument.name},
               {"type", to_string(argument.type)},
               {"value", write(argument.value)},
@@ -56,6 +56,10 @@ Json write(const Argument& argument) {
               {"fill", write(argument.fill)},
               {"access", static_cast<int>(argument.access)},
               {"place", write(argument.place)}};
+  for (const Field& field : argument.fields)
+    json["fields"].push_back({field.name, to_string(field.type), write(field.value)});
+  if (!argument.fields.empty()) json["type_name"] = argument.type_name;
+  return json;
 }
 static Argument read_argument(const Json& json) {
   Argument argument;
@@ -67,6 +71,11 @@ static Argument read_argument(const Json& json) {
   argument.fill = read_fill(json.at("fill"));
   argument.access = static_cast<Access>(json.at("access").get<int>());
   argument.place = read_place(json.at("place"));
+  if (!json.contains("fields")) return argument;
+  for (const Json& field : json.at("fields"))
+    argument.fields.push_back(
+        {field.at(0), element_type(field.at(1).get<std::string>()).value(), read_expression(field.at(2))});
+  argument.type_name = json.at("type_name");
   return argument;
 }
 
@@ -109,6 +118,8 @@ Json write(const Verification& verification) {
             {"relative_tolerance", number(verification.relative_tolerance)}};
   if (verification.reference) json["reference"] = write(*verification.reference);
   if (!verification.outputs.empty()) json["outputs"] = verification.outputs;
+  if (verification.per_configuration) json["per_configuration"] = true;
+  for (const auto& [name, compare] : verification.compare) json["compare"][name] = static_cast<int>(compare);
   return json;
 }
 Verification read_verification(const Json& json) {
@@ -121,6 +132,10 @@ Verification read_verification(const Json& json) {
   if (json.contains("reference")) {
     verification.reference = std::make_shared<Kernel>(read_kernel(json.at("reference")));
   }
+  verification.per_configuration = json.contains("per_configuration");
+  if (json.contains("compare"))
+    for (const auto& [name, compare] : json.at("compare").items())
+      verification.compare[name] = static_cast<Compare>(compare.get<int>());
   return verification;
 }
 

@@ -71,6 +71,8 @@ Json describe(const Argument& argument) {
   Json json{{"name", argument.name}, {"type", to_string(argument.type)}};
   if (argument.kind == Argument::Kind::scalar) {
     json["value"] = plain(argument.value);
+    for (const Field& field : argument.fields) json["fields"].push_back({to_string(field.type), plain(field.value)});
+    if (!argument.fields.empty()) json["type"] = argument.type_name;
     return json;
   }
   json["count"] = plain(argument.count);
@@ -135,6 +137,8 @@ Json describe(const Verification& verification) {
   if (verification.kind == Verification::Kind::none) return json;
   json["tolerances"] = {number(verification.absolute_tolerance), number(verification.relative_tolerance)};
   if (verification.reference) json["reference"] = describe(*verification.reference);
+  if (verification.per_configuration) json["per_configuration"] = true;
+  for (const auto& [name, compare] : verification.compare) json["compare"][name] = to_string(compare);
   for (const auto& [name, file] : verification.files) json["files"][name] = contents_of(file);
   if (!verification.outputs.empty()) json["outputs"] = verification.outputs;
   return json;

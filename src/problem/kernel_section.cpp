@@ -209,8 +209,8 @@ void read_outputs(const Table& table, const std::vector<Kernel>& kernels, Verifi
   }
 }
 
-void read_expected_files(const Table& table, const std::filesystem::path& folder,
-                         const std::vector<Kernel>& kernels, Verification& verification) {
+/// The table's entries, which name what the kernels write.
+std::vector<Entry> output_entries(const Table& table, const std::vector<Kernel>& kernels) {
   const std::vector<std::string> buffers = outputs_of(kernels);
   for (const Entry& entry : table.entries()) {
     if (std::find(buffers.begin(), buffers.end(), entry.key) == buffers.end()) {
@@ -218,6 +218,27 @@ void read_expected_files(const Table& table, const std::filesystem::path& folder
           fmt::format("\"{}\" is no output of the kernel{}", entry.key, suggestion(entry.key, buffers)),
           entry.place);
     }
+  }
+  return table.entries();
+}
+
+void read_compare(const Table& table, const std::vector<Kernel>& kernels, Verification& verification) {
+  constexpr std::array kWays{Compare::elements, Compare::sum, Compare::minimum, Compare::maximum, Compare::sorted};
+  std::vector<std::string> names;
+  for (const Compare way : kWays) names.push_back(to_string(way));
+  for (const Entry& entry : output_entries(table, kernels)) {
+    const std::string word = table.text_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, table.title()));
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end())
+      throw UserError(fmt::format("outputs cannot be compared by \"{}\"{}", word, suggestion(word, names)),
+                      table.place_of(*entry.node));
+    verification.compare[entry.key] = kWays[static_cast<std::size_t>(found - names.begin())];
+  }
+}
+
+void read_expected_files(const Table& table, const std::filesystem::path& folder,
+                         const std::vector<Kernel>& kernels, Verification& verification) {
+  for (const Entry& entry : output_entries(table, kernels)) {
     const auto file =
         (folder / table.text_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, table.title())))
             .lexically_normal();
@@ -277,13 +298,19 @@ Verification read_verification(const Table& table, const std::vector<Kernel>& ke
   // The reference of one kernel takes its arguments; that of several has its own, which name the buffers it shares.
   KernelContext reference{context.folder, nullptr, false, context.buffers};
   if (kernels.front().name.empty()) reference.main = &kernels.front();
-  table.allow({"reference", "kernel", "host_function", "files", "outputs", "absolute_tolerance",
+  table.allow({"reference", "kernel", "host_function", "files", "outputs", "per_configuration", "compare", "absolute_tolerance",
                "relative_tolerance"});
   table.at_most_one_of({"reference", "kernel", "host_function", "files"});
   Verification verification;
   verification.absolute_tolerance = tolerance(table, "absolute_tolerance", verification.absolute_tolerance);
   verification.relative_tolerance = tolerance(table, "relative_tolerance", verification.relative_tolerance);
   read_outputs(table, kernels, verification);
+  if (const auto compare = table.optional_table("compare")) read_compare(*compare, kernels, verification);
+  verification.per_configuration = table.optional_boolean("per_configuration").value_or(false);
+  if (verification.per_configuration && !table.has("kernel") && !table.has("host_function"))
+    throw UserError("\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that "
+                    "can run with each configuration's parameters",
+                    table.key_place("per_configuration"));
   if (const auto word = table.optional_text("reference")) {
     if (*word != "none" && *word != "first_correct") {
       throw UserError(fmt::format("unknown reference \"{}\"{}; or a table [verification.kernel], "

@@ -243,7 +243,7 @@ void read_kernel(const Json& specification, const Source& source, Problem& probl
   KernelSource code;
   code.language = read_language(text_at(specification, "Language", where, source), source);
   const std::filesystem::path file = text_at(specification, "KernelFile", where, source);
-  code.file = std::filesystem::absolute(problem.file.parent_path() / file).lexically_normal();
+  code.file = std::filesystem::absolute(folder_of(problem.file) / file).lexically_normal();
   code.include_folders = {code.file.parent_path()};
   if (auto text = read_file(code.file)) code.text = std::move(*text);
   kernel.sources.push_back(std::move(code));

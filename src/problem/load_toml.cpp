@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/files.hpp"
 #include "problem/checks.hpp"
 #include "problem/toml_sections.hpp"
 
@@ -35,7 +36,7 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
               "restrictions", "kernel", "kernels", "buffers", "workload", "metrics", "verification", "observe", "observers", "plans", "tune",
               "simulation", "space_only"});
-  const auto folder = file.parent_path();
+  const auto folder = folder_of(file);
   Problem problem;
   problem.file = file;
   problem.name = root.optional_text("name").value_or(file.stem().string());

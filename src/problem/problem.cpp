@@ -50,6 +50,12 @@ constexpr std::array<std::pair<const char*, ElementType>, 15> kTypeAliases{
      {"long", ElementType::int64},
      {"ulong", ElementType::uint64}}};
 
+constexpr std::array<std::pair<Compare, const char*>, 5> kCompares{{{Compare::elements, "elements"},
+                                                                    {Compare::sum, "sum"},
+                                                                    {Compare::minimum, "min"},
+                                                                    {Compare::maximum, "max"},
+                                                                    {Compare::sorted, "sorted"}}};
+
 /// Where tuning is compared from, for one parameter; the parameters before it are already in `scope_values`.
 std::optional<Value> default_value(const Parameter& parameter, const Scope& scope) {
   if (parameter.default_value) return parameter.default_value;
@@ -95,6 +101,23 @@ std::size_t size_of(ElementType type) {
     if (entry.type == type) return entry.size;
   }
   return 0;
+}
+
+std::size_t size_of(const std::vector<Field>& fields) {
+  std::size_t bytes = 0, widest = 1;
+  for (const Field& field : fields) {
+    const std::size_t size = size_of(field.type);
+    bytes = (bytes + size - 1) / size * size + size;
+    widest = std::max(widest, size);
+  }
+  return (bytes + widest - 1) / widest * widest;
+}
+
+std::string to_string(Compare compare) {
+  for (const auto& [value, name] : kCompares) {
+    if (value == compare) return name;
+  }
+  return "unknown";
 }
 
 const KernelSource* Kernel::source_for(Language language) const {

@@ -48,6 +48,8 @@ struct Source {
 };
 
 Source open_source(const std::filesystem::path& file, std::int64_t session) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) Store::open(file, true);  // says what to do about one that is not there
   Source source{.recording = load_recording(file, session)};
   if (!is_store(file)) return source;
   const Store store = Store::open(file, true);
@@ -273,6 +275,14 @@ class ReportDocument {
   JudgedRows rows_;
 };
 
+void refuse_unanswered(const Objective& objective, const Recording& recording) {
+  std::vector<Measurement> measurements;
+  for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));
+  std::vector<const Measurement*> pointers;
+  for (const Measurement& measurement : measurements) pointers.push_back(&measurement);
+  refuse_what_was_not_measured(objective, pointers);
+}
+
 void replace(std::string& text, std::string_view mark, std::string_view by) {
   if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), by);
 }
@@ -285,6 +295,7 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
   const Recording& recording = source.recording;
   const ObjectiveSpec goal = wanted ? ObjectiveSpec{*wanted, std::nullopt, {}} : recording.objective;
   Objective objective = Objective::parse(goal, recording.metrics);
+  if (wanted) refuse_unanswered(objective, recording);
   const Json document = ReportDocument(source, objective).build();
 
   // "</" would end the script element that carries the data

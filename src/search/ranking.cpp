@@ -1,6 +1,12 @@
 #include "ergotune/search/ranking.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
+
+#include "ergotune/base/error.hpp"
 
 namespace ergotune {
 
@@ -22,6 +28,20 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
     ranked.push_back({position, objective.outcome(measurement), objective.value(measurement)});
   }
   return ranked;
+}
+
+void refuse_what_was_not_measured(const Objective& objective, std::span<const Measurement* const> measurements) {
+  std::set<std::string> there;
+  for (const Measurement* measurement : measurements) {
+    if (!usable(measurement->status)) continue;
+    for (const auto& [name, quantity] : measurement->quantities) there.insert(name);
+    for (const auto& [name, value] : measurement->metrics) there.insert(name);
+  }
+  if (there.empty()) return;
+  for (const std::string& name : objective.quantities())
+    if (!there.contains(name))
+      throw UserError(fmt::format("these results cannot be ranked by \"{}\": none of them has \"{}\"; they have {}",
+                                  objective.name(), name, fmt::join(there, ", ")));
 }
 
 }  // namespace ergotune

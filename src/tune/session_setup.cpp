@@ -12,6 +12,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
+#include "tune/device_turn.hpp"
 #include "tune/former_identity.hpp"
 #include "tune/prior.hpp"
 
@@ -113,6 +114,7 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   // An objective that means nothing is told before a device is opened.
   prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
+  prepared.announce = options.announce;
   open_store(prepared, options);
   establish_reference(prepared, options);
   return prepared;
@@ -129,7 +131,10 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.retry = retry;
   options.interrupted = interrupted;
   options.further_metrics = std::move(further_metrics);
-  return std::make_unique<Ledger>(*space, *evaluator, std::move(options));
+  auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
+  // After the ledger has the session: who wants the same one is told so at once.
+  if (live && !turn) turn = wait_for_turn(device, announce, interrupted);
+  return ledger;
 }
 
 SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options) {

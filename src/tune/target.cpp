@@ -168,6 +168,8 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
 }
 
 void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
+  if (file.empty())
+    throw UserError("replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
   target.device.id = "replay:" + file;
   target.device.backend = "replay";
   const auto recording = std::make_shared<const Recording>(load_recording(file));
@@ -226,7 +228,12 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
 /// left out.
 /// `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
 std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options, bool named) {
-  if (target.problem.execution_parameters.empty() && !named) return nullptr;
+  if (target.problem.execution_parameters.empty() && !named) {
+    if (options.controls.empty()) return nullptr;
+    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
+                                "core_clock_mhz = 5",
+                                options.controls.front()));
+  }
   std::string why_not;
   std::unique_ptr<Control> control;
   if (options.controls.size() > 1) throw UserError("one device takes one --control");

@@ -123,6 +123,83 @@ TEST_F(HostTest, FortranSubroutinesByAnyOfTheirNames) {
   }
 }
 
+/// What the compiler says of a subroutine f with these dummies, called with these arguments; empty when all is well.
+std::string refusal_of_fortran(const std::string& dummies, const std::string& declarations,
+                               const std::vector<ArgumentSignature>& arguments, bool in_module,
+                               const std::vector<std::string>& options = {}) {
+  const std::string body = "subroutine f(" + dummies + ")\n" + declarations + "end subroutine\n";
+  auto fortran = job(Language::fortran, in_module ? "module m\ncontains\n" + body + "end module\n" : body,
+                     in_module ? "m::f" : "f", arguments);
+  fortran.options = options;
+  try {
+    open_compiler("host")->compile(fortran);
+  } catch (const DeviceError& error) {
+    const std::string words = error.what();
+    return words.substr(0, words.find('\n'));
+  }
+  return {};
+}
+
+TEST_F(HostTest, FortranArgumentsAreComparedWithTheirDeclarations) {
+  SKIP_WITHOUT_FORTRAN();
+  const ArgumentSignature x{Kind::buffer, ElementType::float32, "x"}, n{Kind::scalar, ElementType::int32, "n"},
+      bytes{Kind::buffer, ElementType::uint8, "x"}, wide{Kind::buffer, ElementType::float64, "x"};
+  for (const bool in_module : {false, true}) {
+    const auto refusal = [&](const std::string& declarations, std::vector<ArgumentSignature> arguments,
+                             std::vector<std::string> options = {}) {
+      return refusal_of_fortran("x, n", declarations, arguments, in_module, options);
+    };
+    const std::string size = "integer, intent(in) :: n\n", assumed = "  real(8) :: x(*)\n";
+    EXPECT_EQ(refusal(size + assumed, {x, n}), "error: argument 'x' is declared float32, but the procedure takes real(8)");
+    EXPECT_EQ(refusal("integer(8) :: n\nreal :: x(n)\n", {x, n}),
+              "error: argument 'n' is declared int32, but the procedure takes integer(8)");
+    EXPECT_THAT(refusal(size + "real :: x(:)\n", {x, n}), HasSubstr("an array that only Fortran can pass"));
+    EXPECT_THAT(refusal(size + "real :: x(n)\n", {x}), HasSubstr("1 arguments are declared, but the procedure takes another"));
+    EXPECT_EQ(refusal(size + "real :: x(n)\n", {x, n}), "");
+    EXPECT_EQ(refusal("use iso_fortran_env\nimplicit none\n" + size + "real(real64) :: x(n, n)\n", {wide, n}), "");
+    EXPECT_EQ(refusal(size + "real :: x\n", {x, n}), "") << "one number is a buffer of one";
+    EXPECT_EQ(refusal(size + "complex :: x(n)\n", {x, n}), "") << "no declaration names it";
+    EXPECT_EQ(refusal(size + assumed, {bytes, n}), "") << "bytes are whatever the procedure makes of them";
+    EXPECT_EQ(refusal(size + "real :: x(n)\nx = n\n", {x, n}, {"-Wall", "-Werror", "-std=f95"}), "") << "the call is ours";
+  }
+}
+
+TEST_F(HostTest, FortranValuesArePassedAlsoUnderABoundName) {
+  SKIP_WITHOUT_FORTRAN();
+  const auto fortran = job(Language::fortran,
+                           "module m\ncontains\nsubroutine inner(x, n) bind(c, name='outerName')\n  use iso_c_binding\n"
+                           "  integer(c_int), value :: n\n  real(c_float) :: x(n)\n  x = n\nend subroutine\nend module\n",
+                           "outerName", {{Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::int32}});
+  const auto x = upload(*device_, std::vector<float>{0, 0});
+  run(fortran, {of(*x), scalar(2)});
+  EXPECT_THAT(download<float>(*device_, *x, 2), testing::ElementsAre(2, 2));
+}
+
+TEST_F(HostTest, StructuresArePassedByValueAndOfTheRightSize) {
+  struct Grid {
+    char flag;
+    double step;
+    std::int32_t counts[20];
+  } grid{1, 2.5, {}};
+  grid.counts[19] = 7;
+  const std::string declares = "struct Grid { char flag; double step; int counts[20]; };\n";
+  const std::string body = "void f(struct Grid g, float* x) { x[0] = g.flag + g.step + g.counts[19]; }\n";
+  KernelArgument argument;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&grid);
+  argument.scalar.assign(bytes, bytes + sizeof grid);
+  for (const auto language : {Language::c, Language::cpp}) {
+    ArgumentSignature structure{Kind::scalar, ElementType::float32, "g", "struct Grid", sizeof grid};
+    const auto x = upload(*device_, std::vector<float>{0});
+    run(job(language, declares + body, "f", {structure, {Kind::buffer, ElementType::float32}}), {argument, of(*x)});
+    EXPECT_THAT(download<float>(*device_, *x, 1), testing::ElementsAre(10.5f));
+    structure.bytes = 8;
+    EXPECT_EQ(fault_of([&] {
+                open_compiler("host")->compile(job(language, declares + body, "f", {structure, {Kind::buffer, ElementType::float32}}));
+              }),
+              DeviceFault::compile);
+  }
+}
+
 TEST_F(HostTest, AFortranNameThatIsNotThereIsACompileFault) {
   SKIP_WITHOUT_FORTRAN();
   const auto fortran = job(Language::fortran, "subroutine f()\nend subroutine\n", "g", {});

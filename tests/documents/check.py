@@ -44,6 +44,9 @@ def check_document(bench, name):
 
 def check_help(bench):
     verbs = shell.verbs(bench)
+    shown = sum(len(shell.examples_in_help(bench, verb)) for verb in ["", *verbs])
+    if shown < 40:
+        yield f"the help shows only {shown} examples"
     if len(verbs) < 10:
         yield f"the help names only {len(verbs)} verbs"
     for verb in ["", *verbs]:

@@ -75,7 +75,7 @@ def for_this_machine(words):
             words[i] = "3"
         if words[i] != word:
             changed.append(f"{word} as {words[i]}")
-    if words[1] in ("tune", "measure") and "energy" in words and "--device" not in words and "--sensor" not in words:
+    if words[1] in ("tune", "measure") and re.search(r"\benergy\b", " ".join(words)) and "--device" not in words and "--sensor" not in words:
         words += ["--device", "sim:a100"]  # an energy needs a sensor
         changed.append("on sim:a100")
     if any(word.startswith("examples/energy_kernels/") for word in words) and "--device" not in words:

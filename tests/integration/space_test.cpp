@@ -85,6 +85,17 @@ TEST(SpaceCommand, RefusesWithExitCodeTwo) {
   EXPECT_THAT(result.err, HasSubstr("did you mean \"width\"?"));
 }
 
+TEST(SpaceCommand, WithoutAKernelTheLimitsAreThoseOfTheBestDeviceHere) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml",
+               "space_only = true\nrestrictions = [\"x <= device.max_threads_per_block\"]\n[parameters]\nx = [16, 32]\n"
+               "y = \"range(device.warp_size, 2 * device.warp_size)\"\n");
+  const auto result = test::ergotune(folder, {"space", "p.toml", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("note: with the limits of "));
+  EXPECT_GE(test::json_of(result)["valid"], 2);
+}
+
 // The exhaustive space of Anzt et al., Section 2.3, counted without being visited. The count was confirmed by
 // a loop nest over the first five parameters and the numbers of divisors of what the other four divide.
 TEST(SpaceCommand, CountsTheExhaustiveBeastSpace) {

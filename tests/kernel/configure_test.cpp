@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
 
 namespace ergotune {
@@ -77,6 +78,18 @@ include_folders = ["sub", "/opt/include", "./sub/"]
   const CompileJob job = job_of(parse_problem(with_parameters, "p.toml"));
   EXPECT_THAT(job.include_folders,
               testing::ElementsAre(here.folder.string(), (here.folder / "sub").string(), "/opt/include"));
+}
+
+TEST(LaunchGeometries, NeedNumbers) {
+  Launch launch;
+  launch.block = {Expression::parse("bx")};
+  const Value text("wide");
+  try {
+    make_geometry(launch, [&](std::string_view) { return &text; });
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "the block size bx is 'wide'; it must be a number");
+  }
 }
 
 TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {

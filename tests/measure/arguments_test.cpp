@@ -93,6 +93,32 @@ TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
   }
 }
 
+TEST(Scalar, AStructureIsLaidOutAsInC) {
+  struct Grid {
+    std::int8_t flag;
+    double step;
+    std::int32_t n;
+    std::uint16_t last;
+  };
+  Argument argument;
+  argument.kind = Argument::Kind::scalar;
+  argument.fields = {{"flag", ElementType::int8, Expression::parse("-1")},
+                     {"step", ElementType::float64, Expression::parse("bx / 4")},
+                     {"n", ElementType::int32, Expression::parse("bx")},
+                     {"last", ElementType::uint16, Expression::parse("7")}};
+  const Value ten(10);
+  const Scope scope = [&](std::string_view name) { return name == "bx" ? &ten : nullptr; };
+  EXPECT_EQ(size_of(argument.fields), sizeof(Grid));
+  const auto grid = as<Grid>(scalar_bytes(argument, scope));
+  ASSERT_EQ(grid.size(), 1u);
+  EXPECT_EQ(grid[0].flag, -1);
+  EXPECT_EQ(grid[0].step, 2.5);
+  EXPECT_EQ(grid[0].n, 10);
+  EXPECT_EQ(grid[0].last, 7);
+  argument.fields[0].value = Expression::parse("300");
+  EXPECT_THROW(scalar_bytes(argument, scope), UserError);
+}
+
 TEST(Scalar, IsConvertedOrRefused) {
   EXPECT_EQ(as<std::int32_t>(scalar_bytes(ElementType::int32, Value(-5))), std::vector<std::int32_t>{-5});
   EXPECT_EQ(as<float>(scalar_bytes(ElementType::float32, Value(1.5))), std::vector<float>{1.5f});

@@ -83,5 +83,24 @@ TEST(Compare, IntegersAndOtherSizes) {
   EXPECT_FALSE(compare_values<std::int32_t>(ElementType::int32, {5}, {5, 6}).equal);
 }
 
+TEST(Compare, WhatTheNumberOrOrderOfElementsDoesNotChange) {
+  const auto message = [](Compare how, const std::vector<float>& actual, const std::vector<float>& expected) {
+    return compare(how, ElementType::float32, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)), 1e-6, 1e-3)
+        .message;
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(message(Compare::sum, {1, 2, 3, 4}, {10, 0, 0, 0}), "");
+  EXPECT_EQ(message(Compare::sum, {1, 2, 3, 5}, {10, 0, 0, 0}), "its sum is 11 instead of 10");
+  EXPECT_EQ(message(Compare::minimum, {1, -2, 3, 4}, {-2, 0, 0, 0}), "");
+  EXPECT_EQ(message(Compare::maximum, {1, 2, 3, 4}, {5, 0, 0, 0}), "its max is 4 instead of 5");
+  EXPECT_EQ(message(Compare::sorted, {3, nan, 1, 2}, {1, 2, 3, nan}), "");
+  EXPECT_EQ(message(Compare::sorted, {3, 3, 1, 2}, {1, 2, 3, 4}), "sorted, 1 of 4 elements differ, the first at 3: 3 instead of 4");
+  EXPECT_EQ(message(Compare::elements, {1, 2}, {1, 2}), "");
+  for (const Compare how : {Compare::sum, Compare::minimum, Compare::maximum})
+    EXPECT_NE(message(how, {nan, 1}, {1, 1}), "") << to_string(how) << " of a NaN is no number";
+  EXPECT_EQ(compare(Compare::sum, ElementType::uint8, std::as_bytes(std::span("\xff\x01", 2)), std::as_bytes(std::span("\x80\x80", 2)),
+                    0, 0).message, "");
+}
+
 }  // namespace
 }  // namespace ergotune

@@ -117,6 +117,17 @@ TEST_F(RunnerTest, WrongOutputAgainstTheFirstCorrectOne) {
   EXPECT_GT(wrong.value("error").value(), 0.1);
 }
 
+TEST_F(RunnerTest, AReferenceOfNoNumbersIsSaid) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = i < 3 ? std::nanf("") : 1;
+    return 1e-3;
+  };
+  const Measurement result = measure(32);
+  EXPECT_EQ(result.status, Status::ok);
+  EXPECT_THAT(result.warnings, testing::ElementsAre(testing::HasSubstr("output \"b\" of this configuration, which the others are "
+                                                                       "compared with, holds 3 NaN")));
+}
+
 TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {
   device.kernels["double_64"] = [](const FakeLaunch&) { return 1e-3; };
   Runner runner(device, problem, options);

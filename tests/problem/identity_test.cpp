@@ -159,6 +159,7 @@ TEST_F(IdentityTest, WhateverCanChangeAResultCounts) {
            {"\"-O2\", ", ""},
            {"1e-3", "1e-4"},
            {"to = 900", "to = 800"},
+           {"type = \"int32\", value = \"N\"", "type = \"struct n\", fields = [{ name = \"n\", type = \"int32\", value = \"N\" }]"},
        })
     EXPECT_NE(with(old, fresh), identity) << fresh;
 }

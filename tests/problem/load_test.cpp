@@ -1,4 +1,5 @@
 #include "ergotune/problem/load.hpp"
+#include "problem/load_toml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,6 +110,38 @@ TEST(LoadProblem, ReadsGoalPlansAndDefaults) {
   EXPECT_EQ(problem.restrictions[2].restriction_class, RestrictionClass::device_limit);
   EXPECT_EQ(problem.restrictions[2].label(), "threads per block");
   EXPECT_EQ(problem.restrictions[3].restriction_class, RestrictionClass::performance);
+}
+
+TEST(LoadProblem, ReadsStructuresAndHowOutputsAreCompared) {
+  const Problem problem = load_toml_problem(R"(
+[parameters]
+bx = [1, 2]
+[kernel]
+function = "f"
+source.c.text = ""
+arguments = [
+  { name = "g", type = "struct grid", fields = [ { name = "n", type = "int", value = 4 }, { name = "h", type = "double", value = "1 / bx" } ] },
+  { name = "x", type = "float32", count = 4, access = "write" },
+]
+[verification]
+per_configuration = true
+compare = { x = "sorted" }
+[verification.host_function]
+function = "g"
+source.c.text = ""
+)",
+                                            "p.toml");
+  const Problem same = deserialise(serialise(problem));
+  for (const Problem* one : {&problem, &same}) {
+    const Argument& grid = one->kernel().arguments[0];
+    EXPECT_EQ(grid.kind, Argument::Kind::scalar);
+    EXPECT_EQ(grid.type_name, "struct grid");
+    ASSERT_EQ(grid.fields.size(), 2u);
+    EXPECT_EQ(grid.fields[1].type, ElementType::float64);
+    EXPECT_EQ(grid.fields[1].value.text(), "1 / bx");
+    EXPECT_TRUE(one->verification.per_configuration);
+    EXPECT_EQ(one->verification.compare.at("x"), Compare::sorted);
+  }
 }
 
 TEST(LoadProblem, TakesSourceFromTheFileItself) {

@@ -109,6 +109,18 @@ def test_errors_are_the_users_to_mend():
         ergotune.SearchSpace(make_problem())["x"] if False else ergotune.parse_problem("[problem]\nnaem = 1\n")
 
 
+def test_a_result_says_why_nothing_worked():
+    problem = ergotune.Problem("p")
+    problem.set_source("c", "void work(float* a) {\n  a[0] = nonesuch + turn;\n}", "work")
+    problem.add_buffer("a", np.zeros(4, np.float32), "write")
+    problem.add_parameter("turn", [1, 2])
+    result = ergotune.tune(problem, device="host")
+    assert result.best is None
+    assert "nothing worked, most of all compile_error: " in repr(result) and "nonesuch" in repr(result)
+    with pytest.raises(TypeError, match="ergotune.Problem or the path of a problem file, not dict"):
+        ergotune.tune({"turn": [1]})
+
+
 def test_the_gil_is_free_while_tuning():
     ticks = []
     stop = threading.Event()

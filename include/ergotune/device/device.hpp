@@ -40,6 +40,9 @@ struct ArgumentSignature {
   ElementType type = ElementType::float32;
   /// For messages only; empty where it has none.
   std::string name;
+  /// A structure by value: its type's name in the source, and its size.
+  std::string type_name = {};
+  std::size_t bytes = 0;
 };
 /// The signature of a kernel's arguments, in their order.
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments);

@@ -46,6 +46,16 @@ struct Fill {
   std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
 };
 
+/// One member of a structure that is passed by value.
+struct Field {
+  std::string name;
+  ElementType type = ElementType::float32;
+  Expression value;  ///< sees constants and parameters
+};
+
+/// Bytes of a structure of these members, laid out as C does; 0 for none.
+std::size_t size_of(const std::vector<Field>& fields);
+
 /// How a kernel uses a buffer. Outputs are verified; inputs and in-outs are restored before verification.
 enum class Access { read, write, read_write };
 
@@ -55,6 +65,10 @@ struct Argument {
   ElementType type = ElementType::float32;
   /// scalar: its value. Sees constants and parameters.
   Expression value;
+  /// A scalar that is a structure: its members in their order, laid out as C does, and its type's name in the source
+  /// ("struct grid"), which C needs for the call.
+  std::vector<Field> fields;
+  std::string type_name;
   /// buffer and local_memory: number of elements. Sees constants and parameters (buffers: constants only).
   Expression count;
   Fill fill;
@@ -113,16 +127,24 @@ struct Step {
   SourcePlace place;
 };
 
+/// What is compared of an output: each element, or what does not depend on how many there are or where they stand.
+enum class Compare { elements, sum, minimum, maximum, sorted };
+std::string to_string(Compare compare);
+
 /// How results are checked.
 struct Verification {
   enum class Kind { none, first_correct, kernel, host_function, files } kind = Kind::first_correct;
   /// kernel: a reference kernel with the same arguments (its own source, function and launch);
   /// host_function: a C/C++/Fortran function with the same arguments, built into a shared object.
   std::shared_ptr<Kernel> reference;
+  /// The reference runs anew for each configuration, with its parameters; else once, with the defaults.
+  bool per_configuration = false;
   /// files: expected contents by argument name (raw little-endian).
   std::map<std::string, std::filesystem::path> files;
   /// Only these outputs are compared; empty: all.
   std::vector<std::string> outputs;
+  /// Outputs that are not compared element by element, by argument name.
+  std::map<std::string, Compare> compare;
   double absolute_tolerance = 1e-6;
   double relative_tolerance = 1e-4;
 };

@@ -28,4 +28,7 @@ struct Ranked {
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
 
+/// Throws UserError where something that the objective needs was measured in none of the results that worked.
+void refuse_what_was_not_measured(const Objective& objective, std::span<const Measurement* const> measurements);
+
 }  // namespace ergotune

@@ -15,6 +15,8 @@
 
 namespace ergotune {
 
+class FileLock;
+
 /// What determines a session's results. Two sessions with the same identity hash share rows: a changed kernel never
 /// reuses old results, an unchanged one resumes.
 struct SessionIdentity {
@@ -93,8 +95,7 @@ class SessionLock {
   SessionLock& operator=(const SessionLock&) = delete;
 
  private:
-  std::filesystem::path file_;
-  int descriptor_ = -1;
+  std::unique_ptr<FileLock> lock_;
 };
 
 class Store {

@@ -16,6 +16,8 @@ struct SetupOptions : TargetOptions {
   std::filesystem::path store;
   /// False: begins a session of its own even where one with the same identity is stored.
   bool resume = true;
+  /// What to tell the user while this session waits for another on the same device. Without it that is a UserError.
+  std::function<void(const std::string&)> announce;
   /// What the problem file says, the rest as above.
   static SetupOptions from(const Problem& problem);
 };
@@ -24,8 +26,10 @@ struct PreparedSession : Target {
   std::unique_ptr<Objective> objective;
   std::unique_ptr<Store> store;  ///< null where nothing is kept
   std::int64_t store_session = 0;
+  std::function<void(const std::string&)> announce;  ///< as in SetupOptions
 
-  /// What is known of the target; the one way to measure on it.
+  /// What is known of the target; the one way to measure on it. Two sessions on one device disturb each other's times:
+  /// this one waits until no other measures there, or until it is interrupted.
   std::unique_ptr<Ledger> open_ledger(const std::set<Status>& retry = {}, const std::atomic<bool>* interrupted = nullptr,
                                       std::function<void(Measurement&, const Configuration&)> further_metrics = {});
 };

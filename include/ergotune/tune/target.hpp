@@ -64,6 +64,8 @@ struct Target {
   DeviceInfo device;  ///< replay and simulated: id and name only
   Constants constants;
   std::shared_ptr<const SearchSpace> space;
+  /// Held while this session may measure (tune/session_setup.hpp); given back when the evaluator has put all things right.
+  std::shared_ptr<void> turn;
   std::unique_ptr<Evaluator> evaluator;
   LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
   /// Replay and simulated: what is recorded, or what the model says without noise.

@@ -1,0 +1,21 @@
+// Sessions on one device, of this user or another, measure one after another: side by side each would find the other's
+// load in its times, and a clock that one has set would be in force for the other.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ergotune/device/device.hpp"
+
+namespace ergotune {
+
+/// Holds the device for this process until the last copy is gone; sessions of one process share it. Waits while another
+/// process has it, and says so once; null when `interrupted` comes first, when ERGOTUNE_DEVICE_LOCK is "off", or where
+/// there is no folder for locks. Devices that are the processor count as one. Throws UserError where it would have to wait
+/// and `announce` is empty.
+std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::function<void(const std::string&)>& announce,
+                                    const std::atomic<bool>* interrupted);
+
+}  // namespace ergotune

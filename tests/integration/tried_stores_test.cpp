@@ -1,0 +1,208 @@
+// Sessions, stores and terminals as a demanding new user meets them (docs/measurements/new-user-2026-11-22.md).
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Until it is so; false after half a minute.
+template <class F>
+bool comes(F&& is_so) {
+  for (int turn = 0; turn < 600; ++turn) {
+    if (is_so()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+const std::vector<std::string> kTune{"tune", "p.toml", "--device", "host", "-q", "--no-confirm"};
+
+// On a CPU device configurations run one at a time, and what a signal cuts off is nobody's fault.
+TEST(Tried, ALostTerminalLeavesNoCulprit) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(400));
+  const auto store = folder.path() / "ergotune.db";
+  ChildProcess session = start_ergotune(folder, kTune);
+  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ::kill(session.pid(), SIGHUP);
+  const auto status = session.wait(20);
+  ASSERT_TRUE(status && WIFEXITED(*status));
+  auto again = kTune;
+  again.insert(again.end(), {"--budget", "5"});
+  ASSERT_EQ(ergotune(folder, again).exit_code, 0);
+  for (const auto& [configuration, statuses] : stored_rows(store)) EXPECT_NE(statuses[0], "runtime_error") << configuration;
+}
+
+// The other works on another problem: the store's lock does not keep them apart.
+TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
+  TemporaryFolder folder;
+  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
+  folder.write("p.toml", counting_problem(400));
+  folder.write("q.toml", counting_problem(2) + "\n[metrics]\nmore = \"turn\"\n");
+  const auto store = folder.path() / "ergotune.db";
+  ChildProcess first = start_ergotune(folder, kTune);
+  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  const std::vector<std::string> second{"tune", "q.toml", "--device", "host", "-q", "--store", "q.db", "--no-confirm"};
+  std::string line = "exec " + ergotune_program();
+  for (const std::string& word : second) line += " '" + word + "'";
+  ProcessOptions options;
+  options.folder = folder.path().string();
+  ChildProcess waiting = ChildProcess::start({"/bin/sh", "-c", line + " >out2 2>err2"}, options);
+  ASSERT_TRUE(comes([&] { return text_of(folder.path() / "err2").find("waits until it has ended") != std::string::npos; }));
+  EXPECT_THAT(text_of(folder.path() / "err2"),
+              AllOf(HasSubstr("process " + std::to_string(first.pid()) + " ("), HasSubstr("tune p.toml"), HasSubstr("ERGOTUNE_DEVICE_LOCK=off")));
+  EXPECT_TRUE(stored_rows(folder.path() / "q.db").empty()) << "it does not measure meanwhile";
+  first.kill(SIGINT);
+  ASSERT_TRUE(first.wait(20));
+  const auto status = waiting.wait(30);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WEXITSTATUS(*status), 0) << text_of(folder.path() / "err2");
+  EXPECT_EQ(stored_rows(folder.path() / "q.db").size(), 2u);
+}
+
+TEST(Tried, WhoWaitsForADeviceCanGiveUpAndAKilledHolderHoldsNothing) {
+  TemporaryFolder folder;
+  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
+  folder.write("p.toml", counting_problem(400));
+  folder.write("q.toml", counting_problem(2));
+  const auto store = folder.path() / "ergotune.db";
+  ChildProcess first = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"});
+  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ProcessOptions options;
+  options.folder = folder.path().string();
+  ChildProcess waiting = ChildProcess::start(
+      {"/bin/sh", "-c", "exec " + ergotune_program() + " tune q.toml --device host --no-store >out2 2>err2"}, options);
+  ASSERT_TRUE(comes([&] { return text_of(folder.path() / "err2").find("waits until") != std::string::npos; }));
+  waiting.kill(SIGINT);
+  const auto status = waiting.wait(20);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WEXITSTATUS(*status), 1) << "no answer";
+  first.kill(SIGKILL);
+  first.wait(20);
+  EXPECT_EQ(ergotune(folder, {"tune", "q.toml", "--device", "host", "--no-store", "-q", "--no-confirm"}).exit_code, 0);
+}
+
+TEST(Tried, ASampleOfRecordingsIsTheSpaceThatIsSearched) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(50));
+  folder.write("r.csv", "turn,status,time\n7,ok,0.2\n20,ok,0.1\n41,ok,0.4\n");
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "replay:r.csv", "--no-store"});
+  EXPECT_THAT(result.err, HasSubstr("the recording holds 3 of the 50 configurations"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("3 configurations measured of 3"), Not(HasSubstr("not recorded"))));
+}
+
+TEST(Tried, TheSessionWorkedOnLastIsShownAndAnEmptyOneHidesNone) {
+  TemporaryFolder folder;
+  folder.write("a.csv", "bx,status,time\n1,ok,0.2\n2,ok,0.1\n");
+  folder.write("b.csv", "by,status,time\n1,ok,0.2\n2,ok,0.1\n");
+  const auto tune = [&](const std::string& name, const std::string& budget) {
+    EXPECT_EQ(ergotune(folder, {"tune", name, "--device", "replay:" + name, "-q", "--budget", budget}).exit_code, 0);
+  };
+  tune("a.csv", "1");
+  tune("b.csv", "2");
+  tune("a.csv", "2");
+  EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["problem"], "a");
+  // begun, and ended before anything was measured
+  folder.write("p.toml", counting_problem(3));
+  ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--budget", "0.000001s"});
+  EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["problem"], "a");
+}
+
+TEST(Tried, ALinkedProblemFindsWhatStandsBesideIt) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "real");
+  std::ofstream(folder.path() / "real/x.h") << "#define TWICE 2\n";
+  std::ofstream(folder.path() / "real/k.c")
+      << "#include \"x.h\"\nvoid work(const float* a, float* b) { for (int i = 0; i < 4; ++i) b[i] = TWICE * a[i] + 0 * turn; }\n";
+  std::ofstream(folder.path() / "real/a.bin") << std::string(16, '\0');
+  std::ofstream(folder.path() / "real/p.toml") << "[tune]\nstore = \"mine.db\"\n[parameters]\nturn = [1, 2]\n[kernel]\nfunction = "
+      "\"work\"\nsource = \"k.c\"\narguments = [\n{ name = \"a\", type = \"float32\", count = 4, fill = { file = \"a.bin\" } },\n"
+      "{ name = \"b\", type = \"float32\", count = 4, access = \"write\" } ]\n";
+  std::filesystem::create_symlink("real/p.toml", folder.path() / "link.toml");
+  const auto result = ergotune(folder, {"tune", "link.toml", "--device", "host", "-q"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Results: mine.db")) << "where the command was called";
+}
+
+TEST(Tried, ScoresReadEveryKindOfRecordingInAFolder) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "data");
+  std::string rows = "bx,status,time\n";
+  for (int i = 1; i <= 30; ++i) rows += std::to_string(i) + ",ok," + std::to_string(0.1 + 0.01 * ((i * 7) % 30)) + "\n";
+  folder.write("data/plain.csv", rows);
+  ASSERT_EQ(ergotune(folder, {"import", "data/plain.csv", "--store", "data/stored.db", "--device", "X"}).exit_code, 0);
+  const auto document =
+      json_of(ergotune(folder, {"score", "--data", "data", "--strategies", "random", "--repeats", "2", "--json"}));
+  EXPECT_EQ(document["spaces"].size(), 2u) << document;
+}
+
+TEST(Tried, WithoutABudgetAndHoursAheadABoundIsNamed) {
+  TemporaryFolder folder;
+  std::string text = counting_problem(1000);
+  text.insert(text.find("[kernel]"), "other = \"range(1, 1001)\"\nthird = [1, 2, 3, 4]\n");
+  folder.write("p.toml", text);
+  ChildProcess session = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store", "--no-cache"});
+  EXPECT_TRUE(comes([&] { return text_of(folder.path() / "err").find("--budget 10min bounds it") != std::string::npos; }))
+      << text_of(folder.path() / "err");
+}
+
+/// What a terminal of so many columns gets.
+std::string on_terminal(const TemporaryFolder& folder, unsigned short columns, const std::vector<std::string>& arguments) {
+  int terminal = -1;
+  winsize size{24, columns, 0, 0};
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    std::vector<char*> words{const_cast<char*>("ergotune")};
+    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    if (::chdir(folder.path().c_str()) == 0) ::execv(ergotune_program().c_str(), words.data());
+    ::_exit(127);
+  }
+  std::string text;
+  char piece[4096];
+  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(got));
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
+  return text;
+}
+
+TEST(Tried, ProgressStaysOnItsLineInANarrowTerminal) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(20));
+  const std::string text = on_terminal(folder, 30, {"tune", "p.toml", "--device", "host", "--no-store", "--no-confirm"});
+  std::size_t seen = 0;
+  std::istringstream pieces(text);
+  for (std::string piece; std::getline(pieces, piece, '\r');) {
+    if (!piece.starts_with("\x1b[K")) continue;
+    ++seen;
+    EXPECT_LT(piece.substr(3, piece.find('\n') - 3).size(), 30u) << piece;
+  }
+  EXPECT_GT(seen, 1u) << text;
+}
+
+}  // namespace
+}  // namespace ergotune::test

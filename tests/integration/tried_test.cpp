@@ -1,0 +1,174 @@
+// More of what went wrong for a demanding new user: files, stores, verification, what is said and when
+// (docs/measurements/new-user-2026-11-22.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "device/fortran.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string problem(const std::string& top, const std::string& arguments, const std::string& source,
+                    const std::string& language = "c") {
+  return top + "\n[kernel]\nfunction = \"work\"\narguments = [\n" + arguments + "\n]\n[kernel.source." + language +
+         "]\ntext = '''\n" + source + "\n'''\n";
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Until `words` stand in the file; false after half a minute.
+bool appears(const std::filesystem::path& file, const std::string& words) {
+  for (int turn = 0; turn < 600; ++turn) {
+    if (text_of(file).find(words) != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+const std::string kTurns = "[parameters]\nturn = [1, 2, 3]\n";
+const std::string kOne = R"({ name = "a", type = "float32", count = 64, access = "write" })";
+
+// A reduction writes as many partial sums as it has parts: elements cannot agree, their sum must.
+TEST(Tried, PartialSumsAreComparedByTheirSum) {
+  TemporaryFolder folder;
+  const std::string arguments = R"({ name = "x", type = "float32", count = 1024, fill = 1 },
+{ name = "partial", type = "float32", count = 16, access = "write" })";
+  const auto reduction = [&](const std::string& compare, const std::string& value) {
+    return "[parameters]\nparts = [1, 4, 16]\n" + compare +
+           problem("", arguments,
+                   "void work(const float* x, float* partial) {\n  for (int p = 0; p < parts; ++p) {\n    float s = 0;\n"
+                   "    for (int i = p; i < 1024; i += parts) s += x[i];\n    partial[p] = " + value + ";\n  }\n}");
+  };
+  const auto statuses = [&](const std::string& text) {
+    folder.write("p.toml", text);
+    return json_of(ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}));
+  };
+  const auto by_element = statuses(reduction("", "s"));
+  EXPECT_EQ(by_element["statuses"]["wrong_result"], 2) << by_element;
+  const std::string sum = "[verification.compare]\npartial = \"sum\"\n";
+  const auto by_sum = statuses(reduction(sum, "s"));
+  EXPECT_EQ(by_sum["statuses"].value("wrong_result", 0), 0) << by_sum;
+  const auto wrong = statuses(reduction(sum, "parts == 4 ? s + 1 : s"));
+  EXPECT_EQ(wrong["statuses"]["wrong_result"], 1) << wrong;
+  EXPECT_THAT(wrong["commonest_failure"]["words"].get<std::string>(),
+              HasSubstr("output \"partial\": its sum is 1028 instead of 1024"));
+}
+
+TEST(Tried, AReferenceMayRunWithEachConfigurationsParameters) {
+  TemporaryFolder folder;
+  const std::string arguments = R"({ name = "a", type = "float32", count = 64, access = "write" })";
+  const auto text = [&](const std::string& per_configuration) {
+    return kTurns + "[verification]\n" + per_configuration +
+           "[verification.host_function]\nfunction = \"expected\"\nsource.c.text = '''\n"
+           "void expected(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn; }\n'''\n" +
+           problem("", arguments, "void work(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn == 3 ? 7 : turn; }");
+  };
+  const auto statuses = [&](const std::string& per_configuration) {
+    folder.write("p.toml", text(per_configuration));
+    return json_of(ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}))["statuses"];
+  };
+  EXPECT_EQ(statuses("")["wrong_result"], 2) << "the reference has turn = 1";
+  EXPECT_EQ(statuses("per_configuration = true\n")["wrong_result"], 1) << "only 3 is wrong";
+}
+
+TEST(Tried, StructuresArePassedByValue) {
+  TemporaryFolder folder;
+  const std::string fields = R"({ name = "g", type = "struct grid", fields = [
+  { name = "flag", type = "int8", value = 3 }, { name = "step", type = "float64", value = "turn / 2" },
+  { name = "n", type = "int32", value = 64 } ] },
+)";
+  const std::string declares = "struct grid { char flag; double step; int n; };\n";
+  const std::string body = "void work(struct grid g, float* a) { for (int i = 0; i < g.n; ++i) a[i] = g.flag + (g.step == turn / 2.0); }";
+  for (const std::string language : {"c", "cpp"}) {
+    folder.write("p.toml", kTurns + "[verification.host_function]\nfunction = \"four\"\nsource.c.text = '''\n" + declares +
+                               "void four(struct grid g, float* a) { for (int i = 0; i < 64; ++i) a[i] = 4; }\n'''\n" +
+                               problem("", fields + kOne, declares + body, language));
+    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store"});
+    EXPECT_EQ(json_of(result)["statuses"].value("wrong_result", 0), 0) << language << result.out;
+    EXPECT_EQ(result.exit_code, 0) << language << result.out;
+  }
+  folder.write("q.toml", kTurns + problem("", fields + kOne, "struct grid { int n; };\nvoid work(struct grid g, float* a) { a[0] = g.n; }"));
+  EXPECT_THAT(ergotune(folder, {"tune", "q.toml", "--device", "host", "-q", "--no-store"}).out,
+              HasSubstr("is declared with members of 24 bytes, which struct grid has not"));
+}
+
+TEST(Tried, FortranArgumentsAreComparedWithTheirDeclarations) {
+  SKIP_WITHOUT_FORTRAN();
+  TemporaryFolder folder;
+  folder.write("p.toml", kTurns + problem("", kOne, "subroutine work(a)\n  real(8) :: a(64)\n  a = turn\nend subroutine", "fortran"));
+  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"}).out,
+              HasSubstr("argument 'a' is declared float32, but the procedure takes real(8)"));
+}
+
+// Fixed form, as every old library has it.
+TEST(Tried, FortranOfFixedFormIsCompiledAsThat) {
+  SKIP_WITHOUT_FORTRAN();
+  TemporaryFolder folder;
+  folder.write("old.f", "C     A comment of fixed form\n      subroutine work(a)\n      real*4 a(64)\n      do 10 i = 1,\n     & 64\n"
+                        "   10 a(i) = i\n      end\n");
+  folder.write("p.toml", kTurns + "[kernel]\nfunction = \"work\"\nsource = \"old.f\"\narguments = [" + kOne + "]\n");
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(Tried, OutputsThatNobodyChecksAreSaid) {
+  TemporaryFolder folder;
+  const std::string read_only = R"({ name = "a", type = "float32", count = 64 })";
+  folder.write("p.toml", kTurns + problem("", read_only, "void work(float* a) { a[0] = turn; }"));
+  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store"}).err,
+              HasSubstr("nobody checks what the kernel computes"));
+}
+
+TEST(Tried, AWrongDefaultIsNotTakenForTheTruthInSilence) {
+  TemporaryFolder folder;
+  folder.write("p.toml", kTurns + problem("", kOne, "void work(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn == 1; }"));
+  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store", "-q"}).out,
+              HasSubstr("name a reference in [verification]"));
+}
+
+TEST(Tried, TheFailureOfOneConfigurationIsExitCodeOne) {
+  TemporaryFolder folder;
+  folder.write("p.toml", faults_problem());
+  EXPECT_EQ(ergotune(folder, {"measure", "p.toml", "--device", "host", "-c", R"({"mode": "segfault"})"}).exit_code, 1);
+  EXPECT_EQ(ergotune(folder, {"measure", "p.toml", "--device", "host", "-c", R"({"mode": "good"})"}).exit_code, 0);
+}
+
+TEST(Tried, AConfigurationOutsideOfTheSpaceIsToldWhy) {
+  TemporaryFolder folder;
+  folder.write("p.toml", "restrictions = [\"turn != 2\"]\n" + kTurns + problem("", kOne, "void work(float* a) { a[0] = 1; }"));
+  const auto says = [&](const std::string& configuration) {
+    return ergotune(folder, {"measure", "p.toml", "--device", "host", "-c", configuration}).err;
+  };
+  EXPECT_THAT(says(R"({"turn": 9})"), HasSubstr("turn has no value 9, it has 1, 2, 3"));
+  EXPECT_THAT(says(R"({"turn": 2})"), HasSubstr("the restriction \"turn != 2\" does not hold"));
+}
+
+TEST(Tried, ABudgetOfEnergyNeedsASensorAndAControlSomethingToSet) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(3));
+  ::setenv("ERGOTUNE_SYSFS_ROOT", folder.path().c_str(), 1);  // a machine without a sensor
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--budget", "1J"});
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("sensor"));
+  const auto control = ergotune(folder, {"tune", "p.toml", "--device", "host", "--control", "cpufreq"});
+  EXPECT_EQ(control.exit_code, 2);
+  EXPECT_THAT(control.err, HasSubstr("the problem has no [execution] parameters"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db"));
+}
+
+}  // namespace
+}  // namespace ergotune::test

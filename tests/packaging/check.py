@@ -1,0 +1,125 @@
+"""What is packaged is what the tree has: versions agree, recipes name options and files that exist, and the wheel works.
+
+    check.py --build FOLDER [--wheel]
+"""
+
+import argparse
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def text(name):
+    return (ROOT / name).read_text()
+
+
+def versions():
+    """One version everywhere, and the changelog speaks of it."""
+    found = {
+        "CMakeLists.txt": re.search(r"^project\(ergotune VERSION ([\d.]+)", text("CMakeLists.txt"), re.M).group(1),
+        "pyproject.toml": re.search(r'^version = "(.*)"', text("pyproject.toml"), re.M).group(1),
+        "CITATION.cff": re.search(r"^version: (.*)$", text("CITATION.cff"), re.M).group(1).strip('"'),
+        "CHANGELOG.md": re.search(r"^## ([\d.]+)", text("CHANGELOG.md"), re.M).group(1),
+    }
+    if len(set(found.values())) != 1:
+        yield f"versions differ: {found}"
+
+
+def cmake_names():
+    """Options and cache variables that a configuration may set."""
+    files = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*"), ROOT / "src/CMakeLists.txt", ROOT / "tests/CMakeLists.txt"]
+    everything = "\n".join(file.read_text() for file in files)
+    return set(re.findall(r"\b(?:option|find_file|find_path|find_program|set)\((ERGOTUNE_\w+)", everything))
+
+
+def spack():
+    """The recipe is Python, names options that CMake has, and every library that it is built with."""
+    tree = ast.parse(text("packaging/spack/ergotune/package.py"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+    def name(call):
+        return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+    defined = {call.args[0].value for call in calls if name(call) in ("define", "define_from_variant")}
+    yield from (f"package.py sets {option}, which CMake does not have" for option in sorted(defined - cmake_names()))
+    variants = {call.args[0].value for call in calls if name(call) == "variant"}
+    for call in calls:
+        if name(call) == "define_from_variant" and call.args[1].value not in variants:
+            yield f"package.py has no variant {call.args[1].value}"
+    depended = " ".join(call.args[0].value for call in calls if name(call) == "depends_on")
+    for library in ("fmt", "cli11", "nlohmann-json", "simdjson", "tomlplusplus", "sqlite", "eigen", "zlib", "xxhash", "pybind11"):
+        if library not in depended:
+            yield f"package.py does not depend on {library}"
+
+
+def dockerfile():
+    """What it builds with is what scripts/test installs to build; what it calls is there."""
+    lines = text("packaging/Dockerfile").replace("\\\n", " ")
+    for option in re.findall(r"-D(ERGOTUNE_\w+)", lines):
+        if option not in cmake_names():
+            yield f"the Dockerfile sets {option}, which CMake does not have"
+    for script in re.findall(r"/source/(scripts/[\w-]+)", lines):
+        if not os.access(ROOT / script, os.X_OK):
+            yield f"the Dockerfile runs {script}, which is no program"
+    build = lines.partition("\nFROM")[0] if lines.startswith("FROM") else lines.split("FROM")[1]
+    known = text("scripts/common.sh") + text("scripts/test")
+    for package in re.findall(r"\b(lib[a-z0-9.+-]+-dev|nlohmann-json3-dev|zlib1g-dev|libjs-[\w.]+)", build):
+        if package not in known:
+            yield f"the Dockerfile installs {package}, which scripts/test does not"
+    for package in re.findall(r"\b((?:lib[a-z0-9.+-]+|nlohmann-json3|zlib1g)-dev|libjs-[\w.]+)", text("scripts/common.sh")):
+        needed_by_tests = package in ("libgtest-dev", "libgmock-dev", "librapidcheck-dev", "pybind11-dev")
+        if package not in build and not needed_by_tests and "opencl" not in package:
+            yield f"the Dockerfile does not install {package}, which scripts/test does"
+
+
+def wheel(build):
+    """Made of what is built, unpacked, and used as it stands there."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = {**os.environ, "ERGOTUNE_NO_BUILD": "1"}
+        made = subprocess.run([sys.executable, ROOT / "scripts/make-wheel", build, folder], env=here, capture_output=True, text=True)
+        if made.returncode != 0:
+            yield f"scripts/make-wheel: {made.stderr}"
+            return
+        file = pathlib.Path(made.stdout.strip())
+        place = pathlib.Path(folder, "site")
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            archive.extractall(place)
+            executable = archive.getinfo("ergotune/bin/ergotune").external_attr >> 16
+        if executable & 0o111 != 0o111:
+            yield "the command in the wheel is no program"
+        record = next(name for name in names if name.endswith("/RECORD"))
+        listed = [line.rsplit(",", 2)[0] for line in (place / record).read_text().splitlines()]
+        if sorted(listed) != sorted(names):
+            yield f"RECORD does not list the files: {sorted(set(names) ^ set(listed))}"
+        (place / "ergotune/bin/ergotune").chmod(0o755)
+        own = {name: value for name, value in os.environ.items() if not name.startswith("ERGOTUNE")}
+        code = ("import ergotune, ergotune._command as c; "
+                f"r = ergotune.tune({str(ROOT / 'examples/vector_add/vector_add.toml')!r}, device='host', budget=2, confirm=False); "
+                "assert len(r) == 2, r; print(c.path())")
+        used = subprocess.run([sys.executable, "-c", code], env={**own, "PYTHONPATH": str(place), "ERGOTUNE_DEVICE_LOCK": "off"},
+                              cwd=folder, capture_output=True, text=True)
+        if used.returncode != 0 or str(place) not in used.stdout:
+            yield f"the unpacked wheel does not tune: {used.stdout}{used.stderr}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--wheel", action="store_true")
+    arguments = parser.parse_args()
+    faults = [*wheel(arguments.build)] if arguments.wheel else [*versions(), *spack(), *dockerfile()]
+    for fault in faults:
+        print(f"FAULT {fault}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
