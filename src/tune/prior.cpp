@@ -13,7 +13,7 @@ namespace {
 
 /// Sessions of one store that count at most: the latest.
 constexpr std::size_t kSessions = 8;
-constexpr std::size_t kFewest = 3;
+constexpr std::size_t kFewest = 1;
 
 PriorResults results_of(const PreparedSession& prepared, const Recording& recording) {
   const auto complete = [&](Measurement& measurement, const Configuration& configuration) {
