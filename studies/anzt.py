@@ -1,5 +1,7 @@
 """Anzt, Haugen, Kurzak, Luszczek, Dongarra (2015): DGEMM on a K20X: the space, Figures 4, 5 and 9 and the quadrants, simulated."""
 
+import json
+
 from study import ROOT, percent_above
 
 # Table II: dim_m, dim_n, blk_m, blk_n, blk_k, shapes of A and B; GFLOP/s and GFLOPs/W on the paper's board.
@@ -51,6 +53,27 @@ def problem(size=4096):
     return f'name = "dgemm_{size}"\nobjective = "energy"\n[constants]\n{constants}\n{text}\n{SIMULATION}'
 
 
+def scaling(study, configurations):
+    """Figure 4: speed and efficiency of three of Table II's kernels over the size of the matrices."""
+    rows = []
+    for size in (512, 1024, 2048, 4096, 8192):
+        file = study.problem(f"dgemm_{size}", problem(size))
+        for entry in configurations:
+            chosen = json.dumps({name: int(entry[name]) for name in NAMES})
+            found = study.ergotune("measure", file, "--device", "sim:k20x", "--config", chosen)
+            rows.append({"size": size, **{name: int(entry[name]) for name in NAMES}, "gflops": found["metrics"]["gflops"],
+                         "gflops_per_watt": found["metrics"]["gflops_per_watt"], "provenance": "simulated"})
+    study.table("figure4", rows)
+    curves = {}
+    for entry in configurations:
+        own = [r for r in rows if all(r[name] == entry[name] for name in NAMES)]
+        label = " ".join(str(int(entry[name])) for name in NAMES[:5])
+        curves[label] = ([(r["size"], r["gflops"]) for r in own], "line")
+    study.figure("figure4", "DGEMM over the size (simulated)", "matrix size", "GFLOP/s", curves)
+    first = [r["gflops"] for r in rows if all(r[name] == configurations[0][name] for name in NAMES)]
+    study.note(size_512_of_4096=100 * first[0] / first[3])
+
+
 def run(study):
     store, rows = study.everything(study.problem("dgemm", problem()), "k20x")
     study.note(configurations=len(rows))
@@ -72,6 +95,9 @@ def run(study):
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10],
         "simulated_gflops": speed(by_shape[entry[:9]]), "simulated_gflops_per_watt": 2 * 4096**3 / by_shape[entry[:9]]["energy"] / 1e9}
         for entry in TABLE_TWO if entry[:9] in by_shape])
+    study.table("figure9", [{name: c[name] for name in ("name", "speed", "efficiency", "n")} | {"provenance": "simulated"}
+                            for c in analysis["correlations"]])
+    scaling(study, found[:3])
     study.figure("figure5", "DGEMM on a K20X (simulated)", "GFLOP/s", "GFLOP/s per W", {
         "configurations": ([(speed(r), 2 * 4096**3 / r["energy"] / 1e9) for r in rows], "points"),
         "Table II": ([(speed(r), 2 * 4096**3 / r["energy"] / 1e9) for r in found], "points")})

@@ -34,8 +34,9 @@ def ridges(study):
         ridge = model["ridge_mhz"]
         rows.append({"board": board, "provenance": kind, "ridge_mhz": ridge["value"], "low_mhz": ridge["low"],
                      "high_mhz": ridge["high"], "clocks_left_out_percent": 100 * model["removed_share"]})
-        study.note(**{f"ridge__{kind}__{board}": ridge["value"], f"ridge_low__{kind}__{board}": ridge["low"],
-                      f"ridge_high__{kind}__{board}": ridge["high"], f"left_out__{kind}__{board}": 100 * model["removed_share"]})
+        study.note(**{f"ridge__{kind}__{board}": ridge["value"], f"left_out__{kind}__{board}": 100 * model["removed_share"]})
+        if kind == "recorded":
+            study.note(**{f"ridge_low__{kind}__{board}": ridge["low"], f"ridge_high__{kind}__{board}": ridge["high"]})
         points = sorted((s["clock_mhz"], s["power_w"], s["modelled_power_w"]) for s in model["samples"])
         study.figure(f"figure9-{kind}-{board}", f"{board}: power over clock ({kind})", "MHz", "W", {
             "power": ([(f, p) for f, p, _ in points], "points"), "model": ([(f, m) for f, _, m in points], "line")})
