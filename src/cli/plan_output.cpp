@@ -68,8 +68,11 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
     plan["notes"] = result.notes;
     Json stages = Json::array();
     for (const StageResult& stage : result.stages) {
+      Json settings = Json::array();
+      for (const PlanPoint& point : stage.by_setting) settings.push_back(best_document(point, parameters));
       stages.push_back(
           {{"stage", stage.name},
+           {"by_setting", std::move(settings)},
            {"objective", stage.objective},
            {"strategy", stage.strategy},
            {"space", stage.space},
@@ -129,6 +132,32 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   }
 }
 
+/// What was asked, and what then ran: the best of every clock and limit of the plans that go over code and settings at once.
+void print_settings(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
+  for (const PlanResult& result : comparison.plans) {
+    if (!result.plan.starts_with("code_and_") || result.stages.empty()) continue;
+    fmt::print("\n{}: the best of every setting\n  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", result.plan, "clock",
+               "limit", "ran", "voltage", "power", "energy", "time");
+    for (const PlanPoint& point : result.stages.back().by_setting) {
+      std::string clock = "-", limit = "-";
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const ParameterKind kind = execution_kind(parameters[i]);
+        if (kind == ParameterKind::core_clock_mhz) clock = fmt::format("{} MHz", point.configuration[i].to_string());
+        if (kind == ParameterKind::power_limit_w) limit = fmt::format("{} W", point.configuration[i].to_string());
+      }
+      const Measurement& m = point.measurement;
+      const auto told = [&](const char* name, double scale, const char* unit) {
+        const auto value = m.value(name);
+        return value ? fmt::format("{:.4g} {}", *value * scale, unit) : std::string("-");
+      };
+      const auto time = m.value("time");
+      fmt::print("  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", clock, limit, told("core_clock", 1e-6, "MHz"),
+                 told("core_voltage", 1, "V"), told("power", 1, "W"), human(energy_of(m).value_or(0), "J"),
+                 time ? human(*time, "s") : "-");
+    }
+  }
+}
+
 std::string plans_figure(const PlanComparison& comparison) {
   BarChart chart;
   chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
@@ -159,6 +188,7 @@ void tune_by_plans(PreparedSession& prepared, const std::string& names, const Se
     print_json(plans_document(comparison, prepared.space->parameters()));
   } else {
     print_plans(comparison, prepared.space->parameters());
+    print_settings(comparison, prepared.space->parameters());
     if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
   }
   if (options.interrupted && options.interrupted->load())

@@ -259,7 +259,8 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
   if (options.idle_power && per.launches > 0)
     result.quantities["idle_subtracted_energy"] = quantity(
         energy.value - *options.idle_power * per.seconds,
-        std::hypot(result.half_width / z, *options.idle_power * per.standard_error), energy.n,
+        std::hypot(result.half_width / z, *options.idle_power * per.standard_error, options.idle_power_error * per.seconds),
+        energy.n,
         fmt::format("{} less {:.4g} W of idle power", energy.method, *options.idle_power), energy.sensor);
   result.warnings = energy.warnings;
   if (std::abs(energy.drift) > 0.02)

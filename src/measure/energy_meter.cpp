@@ -10,6 +10,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "ergotune/measure/energy.hpp"
 
 namespace ergotune {
@@ -25,6 +26,39 @@ EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::uniq
 
 void EnergyMeter::register_configuration(const ObservedConfiguration& configuration) {
   configuration_ = configuration;
+  // Before this process has run anything on the board.
+  if (options_.idle_pause > 0 && !options_.idle_power) measure_idle_power();
+}
+
+void EnergyMeter::measure_idle_power() {
+  std::vector<Reading> readings;
+  if (sensors_.empty()) return;
+  Sensor& sensor = *sensors_.front();
+  sensor.restart();
+  const double began = host_seconds(), end = began + options_.idle_pause;
+  while (host_seconds() < end) {
+    sensor.read(readings);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  // The first half is for clocks and windows to come to rest; batches of what is left show the scatter.
+  std::erase_if(readings, [&](const Reading& r) { return r.time < began + 0.5 * options_.idle_pause; });
+  std::vector<double> batches;
+  constexpr std::size_t kBatches = 5;
+  const std::size_t each = readings.size() / kBatches;
+  for (std::size_t b = 0; b < kBatches && each >= 2; ++b) {
+    const Reading &first = readings[b * each], &last = readings[(b + 1) * each - 1];
+    if (sensor.info().kind == SensorKind::cumulative_energy) {
+      if (last.time > first.time) batches.push_back((last.value - first.value) / (last.time - first.time));
+    } else {
+      double sum = 0;
+      for (std::size_t i = b * each; i < (b + 1) * each; ++i) sum += readings[i].value;
+      batches.push_back(sum / static_cast<double>(each));
+    }
+  }
+  const double watts = batches.size() < 2 ? 0 : mean(batches);
+  if (!(watts > 0)) return;  // nothing is claimed
+  options_.idle_power = watts;
+  options_.idle_power_error = std::sqrt(variance(batches) / static_cast<double>(batches.size()));
 }
 
 void EnergyMeter::before_start() {

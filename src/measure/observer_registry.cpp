@@ -11,6 +11,7 @@
 #include "ergotune/problem/quantity.hpp"
 #include "measure/observers.hpp"
 #include "measure/trace_observer.hpp"
+#include "power/idle_power.hpp"
 
 namespace ergotune {
 namespace {
@@ -29,6 +30,13 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
       context.notes->push_back("energy by " + sensor->info().id + " (" + sensor->info().name + ")");
   EnergyOptions energy;
   energy.precision = context.measure.precision;
+  if (!sources.sensors.empty()) {
+    if (const auto idle = calibrated_idle_power(sources.sensors.front()->info())) {
+      energy.idle_power = idle->watts;
+      energy.idle_power_error = idle->standard_error;
+    }
+  }
+  energy.idle_pause = options.at("idle").front().as_real();
   energy.budget = options.at("seconds").front().as_real();
   if (const double reference = context.measure.reference_seconds; reference > 0) {
     energy.budget = reference;
@@ -79,7 +87,9 @@ const std::vector<Entry>& entries() {
         quantities_of_energy(),
         {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
          {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
-          {0.0}}}},
+          {0.0}},
+         {"idle", Type::number, false,
+          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}}}},
        make_energy},
       {{"host_time",
         "Host time of one round by itself, launch and wait included, with inputs restored before it",

@@ -69,6 +69,12 @@ std::vector<Plan> make_shipped() {
   plans.push_back({"guerreiro",
                    "candidates by occupancy, the clock from the top, then kernel after kernel (Guerreiro et al., PDP 2015)",
                    {walk}});
+  plans.push_back({"code_and_limits",
+                   "least energy over code and power limits together, clocks left at the highest (Going Green V-C)",
+                   {stage("limits", {"code", "power"}, {{"clocks", "max"}})}});
+  plans.push_back({"code_and_clocks",
+                   "least energy over code and clocks together, under the default limit (Going Green V-C)",
+                   {stage("clocks", {"code", "clocks"}, {{"power", "default"}})}});
   return plans;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "ergotune/base/clock.hpp"
@@ -139,6 +140,24 @@ void PlanRun::note_base_clock(const PlanStage& stage) {
     result_.notes.push_back("nobody says what the base clock is: the default clock is taken for it");
 }
 
+std::vector<PlanPoint> PlanRun::by_setting(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) const {
+  std::map<std::vector<std::uint32_t>, std::vector<ConfigurationIndex>> groups;
+  std::vector<std::uint32_t> positions(kinds_.size());
+  for (const ConfigurationIndex index : seen) {
+    space_.values_at(index, positions);
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      if (kinds_[i] == ParameterKind::code) positions[i] = 0;
+    }
+    groups[positions].push_back(index);
+  }
+  std::vector<PlanPoint> list;
+  if (groups.size() < 2) return list;
+  for (const auto& [setting, indices] : groups) {
+    if (auto point = best(indices, objective(stage.objective))) list.push_back(*std::move(point));
+  }
+  return list;
+}
+
 void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
@@ -174,6 +193,7 @@ void PlanRun::tune(const PlanStage& stage) {
     space_.values_at(best->index, state_.current);
   }
   result.best = best;
+  result.by_setting = by_setting(stage, seen);
   result.evaluated = asked_.size() - before;
   result_.stages.push_back(std::move(result));
   seen_before_ = std::move(seen);

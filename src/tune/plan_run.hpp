@@ -29,6 +29,8 @@ class PlanRun {
   /// The board's own model in the place of a fit of the plan's.
   void use_device_model();
   void note_base_clock(const PlanStage& stage);
+  /// The best of what was seen, for each setting of clocks and limits.
+  std::vector<PlanPoint> by_setting(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) const;
   /// The clock with least energy of a model fitted to these, and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
   /// Measures those of `indices` that are not known yet, and tells of it as progress of the stage. `each`, when given, sees

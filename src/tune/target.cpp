@@ -296,6 +296,32 @@ void note_what_nobody_checks(Target& target, const TargetOptions& options) {
         "\"read_write\" of its outputs");
 }
 
+/// True where the objective, or a metric of the problem, names a quantity.
+bool names_quantity(const Problem& problem, const TargetOptions& options, const std::string& name) {
+  const auto by = [&](const Metric& metric) {
+    const auto names = metric.expression.names();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return objective_of(problem, options.further_metrics).needs(name) ||
+         std::any_of(problem.metrics.begin(), problem.metrics.end(), by);
+}
+
+/// s; a GPU drops its clocks within a second or two of idling.
+constexpr double kIdlePause = 4;
+
+/// Idle power is measured where no calibration knows it.
+void ask_for_idle_power(Problem& problem, const LiveOptions& live) {
+  const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
+                                  [](const ObserverSpec& spec) { return spec.name == "energy"; });
+  if (asked != problem.observers.end()) {
+    asked->options.try_emplace("idle", std::vector<Value>{kIdlePause});
+    return;
+  }
+  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {"idle", {kIdlePause}}}, {}};
+  for (const std::string& sensor : live.sensors) energy.options["sensors"].emplace_back(sensor);
+  problem.observers.push_back(std::move(energy));
+}
+
 void open_live(Target& target, const TargetOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
@@ -304,6 +330,10 @@ void open_live(Target& target, const TargetOptions& options) {
   live.energy = live.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(target.problem, options.further_metrics));
   const bool named = take_clock_parameters(target.problem);
+  if (names_quantity(target.problem, options, "idle_subtracted_energy")) {
+    live.energy = true;
+    ask_for_idle_power(target.problem, live);
+  }
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);

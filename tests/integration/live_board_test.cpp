@@ -204,6 +204,20 @@ TEST_F(LiveBoard, TraceShowsTheLoad) {
   EXPECT_EQ(nvml.board().locked, 0);
 }
 
+// Nothing is calibrated: a pause before the first configuration finds what the idle board uses at that clock.
+TEST_F(LiveBoard, IdlePowerIsMeasuredAndSubtracted) {
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [1010]"));
+  const Json found = json_of(ergotune(folder, with({"measure", "p.toml", "--device", "host", "--objective",
+                                                    "idle_subtracted_energy", "--precision", "0.05", "--json"})));
+  const Json& quantities = found["quantities"];
+  ASSERT_TRUE(quantities.contains("idle_subtracted_energy")) << found;
+  const double idle = fake_nvml::power_at(nvml.board(), 0, 1010, nvml.board().ambient + 5);
+  const double taken = quantities["energy"]["value"].get<double>() - quantities["idle_subtracted_energy"]["value"].get<double>();
+  EXPECT_NEAR(taken / quantities["time"]["value"].get<double>(), idle, 0.08 * idle);
+  EXPECT_GT(quantities["idle_subtracted_energy"]["standard_error"], 0);
+}
+
 // Ctrl-C in a plan: nothing more is measured, no further stage begins, and it does not take long.
 TEST_F(LiveBoard, APlanEndsSoonAfterCtrlC) {
   give_clocks(40, 30);

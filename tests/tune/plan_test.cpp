@@ -186,6 +186,42 @@ TEST(Plans, PowerCappingVariesTheLimit) {
   EXPECT_TRUE(steered.best) << steered.why_not;
 }
 
+// Going Green V-C: limits and code against clocks and code, and what ran under each.
+TEST(Plans, CappingIsComparedWithClocks) {
+  Bench bench("rtx_a4000", {900, 1200, 1500, 1800, 2100});
+  bench.problem.parameters.push_back(
+      parameter("power_limit_w", {100, 120, 140}, ParameterKind::power_limit_w));
+  const SearchSpace space = bench.problem.build_space(bench.profile.properties);
+  const auto evaluator = make_simulated(bench.profile, bench.problem, space);
+  const auto run = [&](const char* name) {
+    return run_plan(find_plan(name, bench.problem), bench.problem, space, *evaluator);
+  };
+  const PlanResult limits = run("code_and_limits"), clocks = run("code_and_clocks"), both = run("global_energy");
+  ASSERT_TRUE(limits.best && clocks.best && both.best) << limits.why_not << clocks.why_not;
+  const auto& by_limit = limits.stages.back().by_setting;
+  ASSERT_EQ(by_limit.size(), 3u);
+  for (const PlanPoint& point : by_limit) EXPECT_EQ(point.configuration[4].as_real(), 2100) << "the clock is left alone";
+  EXPECT_LT(*by_limit[0].measurement.value("core_clock"), *by_limit[2].measurement.value("core_clock") + 1);
+  ASSERT_EQ(clocks.stages.back().by_setting.size(), 5u);
+  const auto energy = [](const PlanResult& result) { return *result.best->measurement.value("energy"); };
+  EXPECT_LE(energy(both), std::min(energy(limits), energy(clocks)) * 1.0001);
+}
+
+TEST(Plans, EnergyThenClocksBeginsAtTheBaseClock) {
+  Bench bench("a100", grid(210, 1410, 75));
+  PlanOptions options;
+  options.base_clock_mhz = 765;
+  const PlanResult result =
+      run_plan(find_plan("energy_then_clocks", bench.problem), bench.problem, bench.space, *bench.evaluator, options);
+  ASSERT_TRUE(result.best) << result.why_not;
+  EXPECT_NEAR(result.stages.front().best->configuration.back().as_real(), 765, 38);
+  EXPECT_TRUE(result.notes.empty());
+  const PlanResult unknown =
+      run_plan(find_plan("energy_then_clocks", bench.problem), bench.problem, bench.space, *bench.evaluator);
+  EXPECT_EQ(unknown.stages.front().best->configuration.back().as_real(), 1410);
+  EXPECT_EQ(unknown.notes.size(), 1u) << "nobody says it";
+}
+
 TEST(Plans, APlanThatCannotBeFollowedSaysWhy) {
   Bench bench("a100", {1410});
   bench.problem.parameters.pop_back();

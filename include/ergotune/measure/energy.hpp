@@ -119,6 +119,9 @@ struct EnergyOptions {
   double sensor_period = 1e-3;    ///< s between reads
   double monitor_period = 0.1;
   std::optional<double> idle_power;  ///< W; gives idle_subtracted_energy
+  double idle_power_error = 0;       ///< its standard error
+  /// s of a pause before the first configuration in which idle power is measured, where it is not known; 0: none.
+  double idle_pause = 0;
   bool keep_trace = false;
   /// Also use other sensors of the same board where there are several.
   bool combine_sensors = true;
@@ -182,6 +185,7 @@ class EnergyMeter : public Observer {
 
  private:
   bool cannot_win(const EnergyResult& so_far) const;
+  void measure_idle_power();
   std::vector<std::unique_ptr<Sensor>> sensors_;
   std::unique_ptr<BoardMonitor> monitor_;
   EnergyOptions options_;

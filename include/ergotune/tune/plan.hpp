@@ -95,6 +95,9 @@ struct StageResult {
   std::uint64_t space = 0;      ///< configurations it could choose from
   std::uint64_t evaluated = 0;  ///< measured for it, without those that an earlier stage had measured
   std::optional<PlanPoint> best;
+  /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7: what is
+  /// asked, and what then ran).
+  std::vector<PlanPoint> by_setting;
 };
 
 struct PlanResult {
