@@ -1,4 +1,6 @@
 // Strategies through ask and tell, and a user's own written in Python.
+#include <chrono>
+
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/search/strategy.hpp"
@@ -55,6 +57,53 @@ struct HeldStrategy {
   std::size_t objectives = 1;
 };
 
+using Seconds = std::chrono::duration<double>;
+
+/// What a callable gave for a configuration: a number or several, False where it failed; nullopt (None) ends the run.
+std::optional<Outcome> outcome_of(const py::object& given, std::size_t objectives) {
+  if (given.is_none()) return std::nullopt;
+  Outcome outcome;
+  outcome.ok = given.ptr() != Py_False;
+  if (py::isinstance<py::float_>(given)) outcome.values = {given.cast<double>()};
+  else if (outcome.ok) outcome.values = given.cast<std::vector<double>>();
+  if (outcome.ok && outcome.values.size() != objectives)
+    throw py::value_error("evaluate() gave " + std::to_string(outcome.values.size()) + " values for " +
+                          std::to_string(objectives) + " objectives");
+  return outcome;
+}
+
+/// Asks and tells until `evaluations` are done or either side ends it; gives the strategy's own time (s). Values of
+/// parameters become Python's once: this is what simulation spends its time on.
+double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations) {
+  const auto& parameters = held.space->parameters();
+  std::vector<std::vector<py::object>> values(parameters.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    for (const auto& value : parameters[p].values) values[p].push_back(from_value(value));
+  std::vector<std::uint32_t> positions(parameters.size());
+  Seconds spent{0};
+  const auto timed = [&](const auto& step) {
+    const auto started = std::chrono::steady_clock::now();
+    step();
+    spent += std::chrono::steady_clock::now() - started;
+  };
+  for (std::uint64_t done = 0; done < evaluations;) {
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    std::vector<ConfigurationIndex> asked;
+    timed([&] { asked = held.strategy->ask(1); });
+    if (asked.empty()) break;
+    for (const ConfigurationIndex index : asked) {
+      held.space->values_at(index, positions);
+      py::tuple configuration(parameters.size());
+      for (std::size_t p = 0; p < parameters.size(); ++p) configuration[p] = values[p][positions[p]];
+      const auto outcome = outcome_of(evaluate(index, std::move(configuration)), held.objectives);
+      if (!outcome) return spent.count();
+      timed([&] { held.strategy->tell(index, *outcome); });
+      ++done;
+    }
+  }
+  return spent.count();
+}
+
 }  // namespace
 
 void remember_space(const std::shared_ptr<const SearchSpace>& space) {
@@ -97,7 +146,13 @@ void bind_search(py::module_& module) {
              py::gil_scoped_release released;
              s.strategy->tell(index, outcome);
            },
-           py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.");
+           py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.")
+      .def("run", &run_strategy, py::arg("evaluate"), py::arg("evaluations"),
+           "Asks and tells by itself.\n\nParameters\n----------\n"
+           "evaluate : function(index, values)\n    Gives what is minimised (a float, or one per objective), False for a\n"
+           "    failure, None to end. `values` is a tuple in the order of the space's parameters.\n"
+           "evaluations : int\n    How many at most.\n\n"
+           "Returns\n-------\nfloat\n    The strategy's own time in s.");
   module.def(
       "register_strategy",
       [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {

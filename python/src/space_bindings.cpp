@@ -77,6 +77,15 @@ std::shared_ptr<SearchSpace> unpickled(const py::tuple& state) {
   return std::make_shared<SearchSpace>(SearchSpace::from_configurations(std::move(parameters), list));
 }
 
+py::array positions(const SearchSpace& space) {
+  const auto width = space.dimensions();
+  py::array_t<std::uint32_t> out({static_cast<py::ssize_t>(space.size()), static_cast<py::ssize_t>(width)});
+  std::uint32_t* row = out.mutable_data();
+  py::gil_scoped_release released;
+  for (std::uint64_t i = 0; i < space.size(); ++i, row += width) space.values_at(i, {row, width});
+  return out;
+}
+
 using SpaceClass = py::class_<SearchSpace, std::shared_ptr<SearchSpace>>;
 
 /// A sequence of configurations.
@@ -95,7 +104,9 @@ void bind_sequence(SpaceClass& space) {
            [](const SearchSpace& s, py::handle configuration) {
              return s.index_of(to_configuration(s.parameters(), configuration));
            },
-           py::arg("configuration"), "The configuration's index, or None when it is not in the space.");
+           py::arg("configuration"), "The configuration's index, or None when it is not in the space.")
+      .def("positions", &positions,
+           "An array of shape (size, parameters): where each value stands in values(name). A row per configuration.");
 }
 
 /// What strategies ask of it.

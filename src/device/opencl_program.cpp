@@ -193,7 +193,7 @@ class OpenclCompiler : public Compiler {
                         fmt::format("{} has no kernel \"{}\"", job.source_name, job.function), code);
     check(code, DeviceFault::compile, "clCreateKernel");
     api().clReleaseKernel(kernel);
-    portable.code = program.binary();
+    if (!generates_code_at_launch()) portable.code = program.binary();
     return {portable.pack(), job.function, program.log(entry_.device)};
   }
 
@@ -202,6 +202,12 @@ class OpenclCompiler : public Compiler {
   }
 
  private:
+  /// PoCL's binary for a CPU costs code for any block, and at the first launch code for the block at hand is made all the
+  /// same. What building from source leaves in its cache is all that the runner needs.
+  bool generates_code_at_launch() const {
+    return entry_.info.is_cpu && entry_.platform_name == "Portable Computing Language";
+  }
+
   DeviceEntry entry_;
   Context context_;
 };

@@ -173,16 +173,23 @@ def test_words_of_an_observer_are_no_quantities():
     assert "word" not in quantities and "table" not in quantities
 
 
-def test_a_thousand_tunes_do_not_grow():
-    program = """
-import resource, ergotune
+GROWTH = """
+import os, resource, sys, ergotune
+device, first, more = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 problem = ergotune.Problem("p"); problem.set_source("c", "void f(void) {}", "f"); problem.add_parameter("n", [1, 2])
+def state():
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")))
 def run(times):
-    for _ in range(times): ergotune.tune(problem, device="sim:a100", strategy="brute_force", confirm=False)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-first = run(100); last = run(900)
-print(last - first)
+    for _ in range(times): ergotune.tune(problem, device=device, strategy="brute_force", confirm=False, precision=0.5)
+    return state()
+print(*(after - before for before, after in zip(run(first), run(more))))
 """
-    grown = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True)
-    assert grown.returncode == 0, grown.stderr
-    assert int(grown.stdout.split()[-1]) < 4096, "kB more after 900 tunes"
+
+
+@pytest.mark.parametrize("device, first, more", [("sim:a100", 100, 900), ("host", 3, int(os.environ.get("ERGOTUNE_TUNES", 12)))])
+def test_many_tunes_do_not_grow(device, first, more):
+    """ERGOTUNE_TUNES=1000 for as many live ones."""
+    run = subprocess.run([sys.executable, "-c", GROWTH, device, str(first), str(more)], env=os.environ, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    memory, descriptors, threads = map(int, run.stdout.split())
+    assert memory < 4096 and descriptors == 0 and threads == 0, (memory, "kB", descriptors, threads)

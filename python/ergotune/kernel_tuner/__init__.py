@@ -4,7 +4,7 @@ Signatures, argument meanings and result dictionaries are Kernel Tuner's (times 
 supported raises :class:`NotSupported`, naming what it was and what to use instead.
 """
 
-from . import _absent
+from . import _absent, searchspace, strategies, utils  # noqa: F401
 from ._notsupported import NotSupported
 from ._t1 import tune_kernel_T1
 from .integration import create_device_targets, store_results

@@ -9,7 +9,7 @@ _INSIDE = "it belongs to Kernel Tuner's inside; "
 ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
           "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/clocks.md)")
 _TIMES = "ergotune times launches itself; a row's time and times are what this observer gave"
-_STRATEGY = _INSIDE + "give the strategy's name to tune_kernel, or use ergotune.Strategy (ask and tell)"
+_STRATEGY = _INSIDE + "give the strategy's name to tune_kernel; one's own are classes for strategies.wrapper.OptAlgWrapper"
 _BACKEND = _INSIDE + "ergotune.devices() lists devices, run_kernel runs a kernel"
 
 MODULES = {
@@ -25,17 +25,11 @@ MODULES = {
     "runners": _INSIDE + "tune_kernel measures, or simulates from a cache",
     **{f"runners.{name}": _INSIDE + "tune_kernel measures, or simulates from a cache"
        for name in ("parallel", "runner", "sequential", "simulation")},
-    "searchspace": "use ergotune.SearchSpace(problem): a sequence of configurations with samples and neighbours",
-    "strategies": _STRATEGY,
     **{f"strategies.{name}": _STRATEGY for name in
-       ("basinhopping", "bayes_opt", "brute_force", "common", "diff_evo", "dual_annealing", "firefly_algorithm",
+       ("basinhopping", "bayes_opt", "brute_force", "diff_evo", "dual_annealing", "firefly_algorithm",
         "gen_adaptive_tabu_greywolf", "gen_hybrid_vndx", "genetic_algorithm", "greedy_ils", "greedy_mls", "hillclimbers",
         "minimize", "mls", "ordered_greedy_mls", "pso", "pyatf_strategies", "pymoo_minimize", "random_sample",
         "simulated_annealing", "skopt")},
-    "strategies.wrapper": "write a class with ask(count) and tell(index, values, ok), and give it to "
-                          "ergotune.register_strategy",
-    "utils": "see the names of its modules",
-    "utils.directives": "ergotune takes no code from between directives: put the loop into a function of its own and tune that",
     "utils.nvcuda": _BACKEND,
 }
 

@@ -27,18 +27,21 @@ def key_of(values):
 
 def read_text(path):
     """The file as one JSON object's text, closed where it was left open."""
+    return _read(path)[0]
+
+
+def _read(path):
+    """(text, what it says)."""
     text = Path(path).read_text().strip()
     try:
-        json.loads(text)
-        return text
+        return text, json.loads(text)
     except ValueError:
         pass
     while text:  # a row that was being written when its process died is no row
         candidate = text[:-1] if text.endswith(",") else text
         for brackets in ("}\n}", "}"):
             try:
-                json.loads(candidate + brackets)
-                return candidate + brackets
+                return candidate + brackets, json.loads(candidate + brackets)
             except ValueError:
                 continue
         text = text[: max(text.rfind("\n"), 0)].rstrip()
@@ -47,11 +50,12 @@ def read_text(path):
 
 def read_cache(cachefile, open_cache=True):
     """The cache as a dict; failures are error objects. With ``open_cache`` the file is made ready for more rows."""
-    data = json.loads(read_text(cachefile))
+    data = _read(cachefile)[1]
     for row in data["cache"].values():
-        errors = [BY_NAME[v]() for v in row.values() if isinstance(v, str) and v in BY_NAME]
-        if errors:
-            row["__error__"] = errors[0]
+        for value in row.values():
+            if value.__class__ is str and value in BY_NAME:
+                row["__error__"] = BY_NAME[value]()
+                break
     if open_cache:
         open_for_rows(cachefile)
     return data
@@ -99,7 +103,7 @@ class Cache:
 
     def __init__(self, path=None):
         self.path = path
-        self.rows = {}
+        self.rows, self.names = {}, ()
         self.device_name = None
 
     @classmethod
@@ -111,8 +115,10 @@ class Cache:
             data = read_cache(opened.path, open_cache=False)
             _check(data, header, opened.path, simulation)
             opened.device_name = data["device_name"]
-            opened.rows = {key_of(row[n] for n in data["tune_params_keys"]): row for row in data["cache"].values()}
+            opened.names = data["tune_params_keys"]
+            opened.rows = data["cache"]  # simulation finds them by values, whatever their keys
             if not simulation:
+                opened.rows = {key_of(row[n] for n in opened.names): row for row in data["cache"].values()}
                 open_for_rows(opened.path)
         elif simulation:
             raise ValueError(f"Simulation mode requires an existing cachefile: file {opened.path} does not exist")
@@ -123,6 +129,10 @@ class Cache:
 
     def find(self, key):
         return self.rows.get(key)
+
+    def by_values(self):
+        """The rows by tuples of their values, in the order of the parameters."""
+        return {tuple([row[name] for name in self.names]): row for row in self.rows.values()}
 
     def add(self, key, row):
         store_cache(key, row, self.path, self.rows)

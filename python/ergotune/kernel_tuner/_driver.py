@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from .. import _core
 from ._cache import key_of
 from ._errors import InvalidConfig
+from ._guests import make_guest
 from .util import get_result_cost, print_config_output, process_metrics
 
 _current = threading.local()
@@ -22,7 +23,7 @@ class Plan:
     Attributes:
         names: the tunable parameters, in their order.
         objectives, higher: result keys and whether more is better.
-        strategy, options: ergotune's strategy; seed.
+        strategy, options: ergotune's strategy, or an object with tune() written for Kernel Tuner's runners; seed.
         evaluations: function of the space's size: configurations at most. seconds: at most, or None.
         start: a configuration that comes first, or None.
     """
@@ -36,20 +37,24 @@ class Plan:
 class Driver:
     """Asks a strategy, answers from the cache, keeps rows. See the module."""
 
-    def __init__(self, plan, cache, metrics, tune_params, quiet):
-        self.plan, self.cache, self.metrics = plan, cache, metrics
+    def __init__(self, plan, cache, metrics, tune_params, quiet, guest_options=None):
+        self.plan, self.cache, self.metrics, self.guest_options = plan, cache, metrics, guest_options
         self.tune_params, self.quiet = tune_params, quiet
-        self.results, self.failure = [], None
+        self.results, self.failure, self.guest = [], None, None
         self.strategy_seconds = 0.0
-        self._rows = {}  # by index: what was told to the strategy
+        self.rows = {}  # by index: what was told to the strategy
         self._deadline = None if plan.seconds is None else time.monotonic() + plan.seconds
 
     def begin(self, space):
         """The space is known now."""
         self.space = space
         self.left = self.plan.evaluations(len(space))
-        self._strategy = _core.Strategy(self.plan.strategy, space, self.plan.seed, self.left, len(self.plan.objectives),
-                                        self.plan.options)
+        if isinstance(self.plan.strategy, str):
+            self._strategy = _core.Strategy(self.plan.strategy, space, self.plan.seed, self.left, len(self.plan.objectives),
+                                            self.plan.options)
+        else:
+            self._strategy = self.guest = make_guest(self.plan.strategy, space, self.rows, self.guest_options, self.left,
+                                                     self.plan.seconds, self.quiet)
         self._first = []
         if self.plan.start is not None:
             wanted = dict(zip(self.plan.names, self.plan.start))
@@ -60,6 +65,11 @@ class Driver:
             if index is None:
                 raise ValueError(f"Invalid x0: {self.plan.start} is not in the search space")
             self._first = [index]
+
+    def finish(self):
+        """No more is asked: a strategy that runs by itself is told so, and its rows are the results."""
+        if self.guest is not None:
+            self.results = self.guest.finish() or self.results
 
     def configuration(self, index):
         """The tunable parameters of a configuration, without what stands for functions."""
@@ -77,8 +87,8 @@ class Driver:
             if not batch:
                 break
             for index in batch:
-                if index in self._rows:  # x0, which the strategy found by itself
-                    self._tell_strategy(index, self._rows[index])
+                if index in self.rows:  # x0, which the strategy found by itself
+                    self._tell_strategy(index, self.rows[index])
                     continue
                 self.left -= 1
                 known = self.cache.find(key_of(self.configuration(index).values())) if self.cache else None
@@ -105,17 +115,38 @@ class Driver:
         """A row that was measured (or simulated) now."""
         self._finish(index, row, new=True)
 
-    def _finish(self, index, row, new):
+    def keep(self, index, row):
+        """A new row: with its metrics, among the results."""
         if self.metrics and "__error__" not in row:
             process_metrics(row, self.metrics)
-        if new:
-            row.setdefault("timestamp", str(datetime.now(timezone.utc)))
+        if "timestamp" not in row:
+            row["timestamp"] = str(datetime.now(timezone.utc))
+        if not self.quiet:
             print_config_output(self.tune_params, row, self.quiet, self.metrics, None)
+        self.results.append(row)
+        self.rows[index] = row
+
+    def _finish(self, index, row, new):
+        if new:
+            self.keep(index, row)
             if self.cache is not None:
                 self.cache.add(key_of(self.configuration(index).values()), dict(row))
-        self.results.append(row)
-        self._rows[index] = row
+        else:
+            if self.metrics and "__error__" not in row:
+                process_metrics(row, self.metrics)
+            self.results.append(row)
+            self.rows[index] = row
         self._tell_strategy(index, row)
+
+    def run(self, evaluate):
+        """Lets the strategy ask by itself: ``evaluate(index, values)`` gives what it minimises, or None to end."""
+        for index in self._first:
+            costs = evaluate(index, tuple(self.configuration(index).values()))
+            if costs is None:
+                return
+            self._strategy.tell(index, costs or [], costs is not False)
+            self.left -= 1
+        self.strategy_seconds += self._strategy.run(evaluate, self.left)
 
     def _tell_strategy(self, index, row):
         costs = get_result_cost(row, self.plan.objectives, self.plan.higher)
@@ -124,14 +155,23 @@ class Driver:
         self.strategy_seconds += time.perf_counter() - started
 
     def amortise(self, total_seconds, simulated):
-        """Spreads the strategy's and the tuner's own time (ms) over the rows, as Kernel Tuner does."""
-        kinds = () if simulated else ("compile_time", "verification_time", "benchmark_time")
-        spent = sum(row.get(kind, 0) for row in self.results for kind in kinds) / 1e3
-        own = max(total_seconds - self.strategy_seconds - spent, 0.0)
+        """Spreads the strategy's and the tuner's own time (ms) over the rows, as Kernel Tuner does. Gives the sums of the
+        rows' times by kind; a simulation's rows are many, and each is touched once."""
+        compiled = verified = benchmarked = framework = 0.0
+        spent = 0 if simulated else sum(row.get(kind, 0) for row in self.results for kind in _SPENT) / 1e3
+        count = max(len(self.results), 1)
+        strategy = 1e3 * self.strategy_seconds / count
+        own = 1e3 * max(total_seconds - self.strategy_seconds - spent, 0.0) / count
         for row in self.results:
-            row["strategy_time"] = 1e3 * self.strategy_seconds / len(self.results)
+            row["strategy_time"] = strategy
             if simulated or not row.get("framework_time"):
-                row["framework_time"] = 1e3 * own / len(self.results)
+                row["framework_time"] = own
+            framework += row["framework_time"]
+            compiled += row.get("compile_time", 0)
+            verified += row.get("verification_time", 0)
+            benchmarked += row.get("benchmark_time", 0)
+        return {"framework_time": framework, "strategy_time": strategy * len(self.results), "compile_time": compiled,
+                "verification_time": verified, "benchmark_time": benchmarked}
 
 
 class _SessionStrategy:
@@ -166,32 +206,89 @@ def as_strategy(driver):
     return STRATEGY
 
 
-def simulate(driver, space, cache, restrictions_hold):
-    """Evaluates from the cache alone. Returns the time (ms) that the configurations took when they were measured."""
-    driver.cache = None
-    driver.begin(space)
-    limit = driver.plan.seconds
-    simulated, began = 0.0, time.monotonic()
-    while True:
-        if limit is not None and time.monotonic() - began + simulated / 1e3 >= limit:
-            return simulated
-        batch = driver.ask(1)
-        if not batch:
-            return simulated
-        index = batch[0]
-        configuration = driver.configuration(index)
-        row = cache.find(key_of(configuration.values()))
-        if row is None:
-            if restrictions_hold(configuration):
-                raise ValueError(f"kernel configuration {tuple(configuration.values())} not in cache - in simulation mode, "
-                                 "all configurations must be present in the cache")
-            row = {**configuration, "__error__": InvalidConfig(), "compile_time": 0, "verification_time": 0,
-                   "benchmark_time": 0}
-        row = {**configuration, **row}
-        try:
-            simulated += row["compile_time"] + row["verification_time"] + row["benchmark_time"]
-        except KeyError:
-            if limit is not None:
+#: Where a configuration's time (ms) goes that is not the tuner's own.
+_SPENT = ("compile_time", "verification_time", "benchmark_time")
+
+
+class _Simulation:
+    """Rows from a cache in the place of measurements."""
+
+    def __init__(self, driver, cache, restrictions_hold):
+        self.driver, self.rows, self.restrictions_hold = driver, cache.by_values(), restrictions_hold
+        self.spent = 0.0  # ms that the configurations took when they were measured, where there is a limit
+        self._began, self._limit = time.monotonic(), driver.plan.seconds
+        self._goals = list(zip(driver.plan.objectives, driver.plan.higher))
+        self._again = driver.plan.start is not None
+
+    def evaluator(self):
+        """:meth:`evaluate`; in the usual case, which asks for nothing beside the row, a shorter one."""
+        driver = self.driver
+        if driver.metrics or self._again or self._limit is not None or len(self._goals) != 1 or not driver.quiet:
+            return self.evaluate
+        (name, up), keep, full = self._goals[0], driver.results.append, self.evaluate
+        sign = -1.0 if up else 1.0
+        ready = {values: (sign * row[name], row) for values, row in self.rows.items()
+                 if isinstance(row.get(name), (int, float)) and "timestamp" in row and "__error__" not in row}.get
+
+        def evaluate(index, values):
+            known = ready(values)
+            if known is None:
+                return full(index, values)
+            keep(known[1])  # read for this run alone, and evaluated once
+            return known[0]
+
+        return evaluate
+
+    def out_of_time(self):
+        return self._limit is not None and time.monotonic() - self._began + self.spent / 1e3 >= self._limit
+
+    def evaluate(self, index, values):
+        """What a strategy minimises of a configuration; its row goes into the results. None where time is out."""
+        driver = self.driver
+        if self._limit is not None and self.out_of_time():
+            return None
+        if self._again and index in driver.rows:  # x0, which the strategy found by itself
+            return self._cost(driver.rows[index])
+        row = self.row(values)
+        driver.keep(index, row)
+        return self._cost(row)
+
+    def _cost(self, row):
+        if "__error__" in row:
+            return False
+        costs = [-row[name] if up else row[name] for name, up in self._goals]
+        return float(costs[0]) if len(costs) == 1 else costs
+
+    def row(self, values):
+        """The cache's row of a configuration, or that of one which is not in the space."""
+        known = self.rows.get(values)
+        if known is None:
+            return self._invalid(dict(zip(self.driver.plan.names, values)))
+        row = known
+        if self._limit is not None:
+            try:
+                self.spent += sum([row[kind] for kind in _SPENT])
+            except KeyError:
                 raise RuntimeError("Cannot use simulation mode with a time limit on a cache file that does not have full "
                                    "compile, verification, and benchmark timings on all configurations") from None
-        driver.take(index, row)
+        return row
+
+    def _invalid(self, configuration):
+        if self.restrictions_hold(configuration):
+            raise ValueError(f"kernel configuration {tuple(configuration.values())} not in cache - in simulation mode, "
+                             "all configurations must be present in the cache")
+        return {**configuration, "__error__": InvalidConfig(), **dict.fromkeys(_SPENT, 0)}
+
+
+def simulate(driver, space, cache, restrictions_hold):
+    """Evaluates from the cache alone."""
+    driver.cache = None
+    driver.begin(space)
+    simulation = _Simulation(driver, cache, restrictions_hold)
+    if driver.guest is None:
+        driver.run(simulation.evaluator())
+    while driver.guest is not None and not simulation.out_of_time():
+        batch = driver.ask(1)
+        if not batch:
+            break
+        driver.take(batch[0], simulation.row(tuple(driver.configuration(batch[0]).values())))

@@ -30,7 +30,7 @@ KEYWORDS = {
     "iterations": _SAME + "; times are of so many samples, each of as many launches as the clock needs",
     "block_size_names": _SAME + "; other spellings of the defaults (BLOCK_SIZE_X) count",
     "quiet": _SAME,
-    "strategy": "Kernel Tuner's names, or ergotune's own; objects with tune() are NotSupported: register a class with ask and tell",
+    "strategy": "Kernel Tuner's names, ergotune's own, or an object with tune(searchspace, runner, tuning_options): OptAlgWrapper",
     "strategy_options": "max_fevals, time_limit, x0, and what has a counterpart; the rest is named in a warning, what Kernel Tuner does "
                         "not know is a ValueError",
     "cache": _SAME + ": continued, written as it goes, readable there; another kernel's is refused and left alone",

@@ -11,7 +11,7 @@ from .. import _core
 from ._encoding import plain
 from ._notsupported import NotSupported
 from ._symbols import trace
-from .accuracy import Tunable
+from ._tunable import Conditions, is_tunable, leaves, refuse_scalars
 from .util import detect_language
 
 LANGUAGES = {"CUDA": "cuda", "CUPY": "cuda", "NVCUDA": "cuda", "PYCUDA": "cuda", "OPENCL": "opencl", "C": "cpp",
@@ -129,11 +129,13 @@ class Builder:
         return block, grid
 
     def add_arguments(self, arguments):
+        conditions = Conditions(self.tune_params, self._generated)
         for i, argument in enumerate(arguments):
-            self._add_argument(f"arg{i}", argument, i)
+            for name, leaf, path in leaves(i, argument):
+                self._add_argument(name, leaf, i, conditions.of(path))
 
-    def _add_argument(self, name, argument, position):
-        if isinstance(argument, Tunable) or type(argument).__name__ in ("Tunable", "TunablePrecision"):
+    def _add_argument(self, name, argument, position, when):
+        if when is not None:
             raise NotSupported("ergotune.kernel_tuner does not support Tunable arguments yet: tune once for each of its arrays, "
                                "with the parameter fixed")
         argument = _on_host(argument)
@@ -155,6 +157,7 @@ class Builder:
             if "<" in function:
                 function = re.sub(rf"\b{re.escape(name)}\b", "{{" + name + "}}", function)
         if self.language == "cpp" and returns_time(text, self.kernel_name):
+            refuse_scalars(arguments, self.kernel_name)
             self.returned = ctypes.c_double(float("nan"))
             text += _timed_call(self.kernel_name, arguments)
             function = "ergotune_timed_" + self.kernel_name
@@ -260,7 +263,7 @@ def _timed_call(name, arguments):
     types, values = [], []
     for i, argument in enumerate(arguments):
         argument = _on_host(argument)
-        if isinstance(argument, np.ndarray) and argument.ndim:
+        if is_tunable(argument) or isinstance(argument, np.ndarray) and argument.ndim:
             types.append(f"void* a{i}")
             values.append(f"ErgotuneTimedPointer{{a{i}}}")
         else:

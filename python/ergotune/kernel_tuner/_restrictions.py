@@ -25,8 +25,9 @@ def _is_constraint(restriction):
 def add_restrictions(problem, restrictions, names):
     """Adds each to the problem: texts as expressions where ergotune's language has them, else as Python's."""
     for restriction in as_list(restrictions):
-        if isinstance(restriction, str) and _parses(restriction, names):
-            problem.restrict(restriction)
+        text = restriction if isinstance(restriction, str) else text_of_constraint(restriction, names)
+        if text is not None and _parses(text, names):
+            problem.restrict(text)
         else:
             condition = function_of(restriction, names)
             problem.restrict(condition, name=condition.__name__)
@@ -61,6 +62,30 @@ def function_of(restriction, names):
                            "use a text, a function of the parameters, or a Constraint object of python-constraint")
     call.__name__ = restriction if isinstance(restriction, str) else getattr(restriction, "__name__", type(restriction).__name__)
     return call
+
+
+def text_of_constraint(restriction, names):
+    """A Constraint object of python-constraint as an expression; None for what is none of those that count and compare."""
+    if isinstance(restriction, tuple) and len(restriction) == 2 and _is_constraint(restriction[0]):
+        restriction, names = restriction
+    if not _is_constraint(restriction):
+        return None
+    held, names = vars(restriction), list(names)
+    factors = held.get("_multipliers") or [1] * len(names)
+    total = " + ".join(name if factor == 1 else f"{factor!r} * {name}" for name, factor in zip(names, factors))
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1:]]
+    texts = {
+        "MaxSumConstraint": lambda: f"{total} <= {held['_maxsum']!r}", "MinSumConstraint": lambda: f"{total} >= {held['_minsum']!r}",
+        "ExactSumConstraint": lambda: f"{total} == {held['_exactsum']!r}",
+        "MaxProdConstraint": lambda: f"{' * '.join(names)} <= {held['_maxprod']!r}",
+        "MinProdConstraint": lambda: f"{' * '.join(names)} >= {held['_minprod']!r}",
+        "AllDifferentConstraint": lambda: " and ".join(f"{a} != {b}" for a, b in pairs) or "True",
+        "AllEqualConstraint": lambda: " and ".join(f"{a} == {b}" for a, b in pairs) or "True",
+    }
+    try:
+        return texts[type(restriction).__name__]()
+    except KeyError:  # another kind, or another version of the library: it is asked itself
+        return None
 
 
 def _asked_of_its_library(restriction, names):

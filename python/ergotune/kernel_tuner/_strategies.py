@@ -61,6 +61,8 @@ def resolve(strategy, options):
     which of its options have no counterpart here."""
     from .. import strategies
 
+    if hasattr(strategy, "tune"):  # written for Kernel Tuner's runners; its options are its own
+        return strategy, options
     name = strategy or "brute_force"
     if name not in STRATEGIES:
         if name in strategies():  # ergotune's own, with its own options
@@ -98,7 +100,7 @@ def default_evaluations(strategy, options, size):
             raise ValueError("max_fevals must be greater than zero")
         return min(int(options["max_fevals"]), size)
     name = strategy or "brute_force"
-    if name == "brute_force":
+    if name == "brute_force" or hasattr(strategy, "tune"):
         return size
     if name == "random_sample":
         fraction = options.get("fraction", 0.1)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .file_utils import get_t4_metadata, get_t4_results
+from .file_utils import get_t4_metadata, get_t4_results, import_class_from_file
 from .interface import tune_kernel
+from .strategies.wrapper import OptAlgWrapper
 from .util import evaluate
 
 _TYPES = {"float": np.float32, "double": np.float64, "int32": np.int32, "int": np.int32, "uint32": np.uint32}
@@ -22,11 +23,6 @@ def tune_kernel_T1(input_filepath, cache_filepath=None, objective="time", object
     inputs = json.loads(Path(input_filepath).read_text())
     kernel = inputs["KernelSpecification"]
     options = dict(strategy_options or {})
-    if "custom_search_method_path" in options:
-        from ._notsupported import NotSupported
-
-        raise NotSupported("ergotune.kernel_tuner does not run strategies from files: register the class with "
-                           "ergotune.register_strategy and give its name as strategy")
     if strategy is None and "Search" in inputs:
         strategy = inputs["Search"]["Name"]
         options.update({a["Name"]: a["Value"] for a in inputs["Search"].get("Attributes", [])})
@@ -35,6 +31,8 @@ def tune_kernel_T1(input_filepath, cache_filepath=None, objective="time", object
         if budget["Type"] not in names:
             raise NotImplementedError(f"Budget type in {budget} is not supported")
         options[names[budget["Type"]]] = budget["BudgetValue"]
+    if "custom_search_method_path" in options:
+        strategy = _own_strategy(strategy, options)
     if cache_filepath is None:
         cache_filepath = kernel.get("SimulationInput")
     tune_params = {p["Name"]: _values(p) for p in inputs["ConfigurationSpace"]["TuningParameters"]}
@@ -51,6 +49,15 @@ def tune_kernel_T1(input_filepath, cache_filepath=None, objective="time", object
     if output_T4:
         return get_t4_metadata(), get_t4_results(results, tune_params, objective=objective)
     return results, env
+
+
+def _own_strategy(name, options):
+    """A strategy whose class stands in a file. Its own options go to its constructor, and out of ``options``."""
+    optimizer = import_class_from_file(Path(options.pop("custom_search_method_path")), name)
+    general = ("max_fevals", "time_limit", "constraint_aware")
+    made = optimizer(**{key: options.pop(key) for key in list(options) if key not in general})
+    options.setdefault("constraint_aware", getattr(made, "constraint_aware", False))
+    return OptAlgWrapper(made)
 
 
 def _source(input_filepath, name):

@@ -5,6 +5,7 @@ from collections import UserDict
 
 import numpy as np
 
+from ._tunable import option_of
 from .observers.observer import OutputObserver
 
 
@@ -22,15 +23,7 @@ class Tunable(UserDict):
 
     def select_for_configuration(self, params):
         """What is passed for a configuration; KeyError where nothing is given for it."""
-        if callable(self.param_key):
-            option = self.param_key(params)
-        elif self.param_key in params:
-            option = params[self.param_key]
-        else:
-            option = eval(self.param_key, {}, dict(params))  # the user's own expression, as in Kernel Tuner
-        if option not in self.data:
-            raise KeyError(f"'{option}' is not a valid parameter value, should be one of: {', '.join(map(str, self.data))}")
-        chosen = self.data[option]
+        chosen = self.data[option_of(self, params)]
         return chosen.select_for_configuration(params) if isinstance(chosen, Tunable) else chosen
 
     def __call__(self, params):

@@ -3,6 +3,7 @@
 import json
 import platform
 from importlib.metadata import distributions
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from ._encoding import NpEncoder
@@ -83,6 +84,26 @@ def store_metadata_file(metadata_filename):
     _write(metadata_filename, get_t4_metadata())
 
 
+def import_class_from_file(file_path, class_name):
+    """A class from a Python file; a file with relative imports is taken as a module of its folder's package."""
+    file_path = Path(file_path)
+    failure = None
+    for name in (file_path.stem, f"{file_path.parent.stem}.{file_path.stem}"):
+        spec = spec_from_file_location(name, file_path)
+        if spec is None or not file_path.is_file():
+            raise ImportError(f"there is no Python file {file_path}")
+        module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as wrong:
+            failure = failure or wrong
+            continue
+        if not hasattr(module, class_name):
+            raise ImportError(f"{file_path} has no class {class_name!r}")
+        return getattr(module, class_name)
+    raise failure
+
+
 def _write(filename, document):
     path = Path(filename_ensure_json_extension(str(filename)))
     make_filenamepath(path)
@@ -93,5 +114,4 @@ __getattr__ = absent(__name__, {
     "input_file_schema": "validate with the schemas of the T1 repository", "output_file_schema":
     "validate with the schemas of the T4 repository", "get_device_query": "ergotune.devices() describes the devices",
     "get_dependencies": "get_t4_metadata() lists the packages",
-    "import_class_from_file": "import the class and call ergotune.register_strategy",
 })

@@ -1,6 +1,7 @@
 """tune_kernel, run_kernel and tune_cache, as Kernel Tuner has them."""
 
 import contextlib
+import gc
 import logging
 import os
 import platform as machine
@@ -16,28 +17,30 @@ from .._session import describe_device, run_problem
 from ._cache import Cache, read_cache
 from ._driver import Driver, Plan, as_strategy, simulate
 from ._encoding import plain
-from ._notsupported import NotSupported, absent
+from ._guests import guest_options
 from ._meters import CLOCKS, QUANTITIES, Meter, Meters
+from ._notsupported import NotSupported, absent
 from ._observers import DEVICES, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of
 from ._rows import row_of
 from ._strategies import STRATEGIES, default_evaluations, resolve
+from ._tunable import Current, is_tunable, selected
 from ._verification import host_arguments, set_verification
 from .util import (
+    Options,  # noqa: F401
     check_block_size_names,
     default_block_size_names,
     get_best_config,
     get_config_string,
     get_objective_defaults,
     get_pareto_results,
-    get_total_timings,
 )
 
 #: Kernel Tuner's strategies by name, with the strategy that they are here.
 strategy_map = {name: here for name, (here, _, _) in STRATEGIES.items()}
 
-_absent = absent(__name__, {"Options": "use a dict", "entry_point": "the command reads T1 files: `ergotune tune problem.json`"})
+_absent = absent(__name__, {"entry_point": "the command reads T1 files: `ergotune tune problem.json`"})
 
 
 def __getattr__(name):
@@ -82,11 +85,6 @@ def tune_kernel(
     _check_parameters(tune_params, simulation_mode)
     blocks = _block_names(block_size_names, tune_params)
     options = dict(strategy_options or {})
-    own = hasattr(strategy, "tune")
-    if own:
-        raise NotSupported("ergotune.kernel_tuner does not run strategies written for Kernel Tuner's runners (objects with "
-                           "tune()): give an object with ask(count) and tell(index, values, ok) to "
-                           "ergotune.register_strategy and use its name")
     here, mine = resolve(strategy, options)
     limit = options.get("time_limit")
     if limit is not None and time.monotonic() - began > limit:
@@ -98,8 +96,10 @@ def tune_kernel(
                 lambda size: default_evaluations(strategy, options, size), limit, options.get("x0"))
     call = {"kernel_name": kernel_name, "problem_size": problem_size, "tune_params": tune_params, "objective": names}
     printing = _Printing(quiet, verbose, tune_params, metrics)
+    guest = guest_options(call, plan, restrictions, metrics, verbose, simulation_mode)
     if simulation_mode:
-        env, driver = _simulated(call, plan, restrictions, cache, metrics, printing)
+        with _no_collections():
+            env, driver = _simulated(call, plan, restrictions, cache, metrics, printing, guest)
     else:
         builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks)
         builder.add_parameters()
@@ -109,12 +109,14 @@ def tune_kernel(
         if log:
             logging.debug("tune_kernel of %s: %s", kernel_name, builder.problem.to_t1())
         env, driver = _live(builder, call, plan, arguments, answer, atol, verify, lang, device, platform, compiler, iterations,
-                            cache, metrics, observers, printing)
-    driver.amortise(time.monotonic() - began, bool(simulation_mode))
-    results = driver.results
-    _tell_best(results, names, higher, tune_params, metrics, quiet, env)
-    get_total_timings(results, env, 1e3 * (time.monotonic() - began))
-    return results, env
+                            cache, metrics, observers, printing, guest)
+    totals = driver.amortise(time.monotonic() - began, bool(simulation_mode))
+    if simulation_mode:  # what the configurations took when they were measured
+        env["simulated_time"] = totals["compile_time"] + totals["verification_time"] + totals["benchmark_time"]
+    _tell_best(driver.results, names, higher, tune_params, metrics, quiet, env)
+    env.update({f"total_{kind}": spent for kind, spent in totals.items()})
+    env["overhead_time"] = 1e3 * (time.monotonic() - began) + env.get("simulated_time", 0) - sum(totals.values())
+    return driver.results, env
 
 
 def tune_cache(cache_path, restrictions=None, **kwargs):
@@ -146,6 +148,7 @@ def run_kernel(
     _refuse(texmem_args=texmem_args, cmem_args=cmem_args if _is_cuda(lang, kernel_source) else None)
     _log(log, kernel_name)
     tune_params = {name: [value] for name, value in params.items()}
+    arguments = selected(arguments, params)
     check_block_size_names(block_size_names)
     blocks = _with_defaults(block_size_names)
     builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks)
@@ -292,7 +295,19 @@ def _header(call, device_name):
             "objective": call["objective"] if len(call["objective"]) > 1 else call["objective"][0]}
 
 
-def _simulated(call, plan, restrictions, cache_file, metrics, printing):
+@contextlib.contextmanager
+def _no_collections():
+    """Rows are many and hold no cycles: looking for some again and again would take half of a simulation's time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _simulated(call, plan, restrictions, cache_file, metrics, printing, guest):
     if not cache_file:
         raise ValueError("simulation_mode needs cache=FILE")
     cache = Cache.open(cache_file, _header(call, None), simulation=True)
@@ -307,13 +322,16 @@ def _simulated(call, plan, restrictions, cache_file, metrics, printing):
     if len(space) == 0:
         raise ValueError("no configuration meets the restrictions")
     conditions = [function_of(r, names) for r in as_list(restrictions)]
-    driver = Driver(plan, None, metrics, printing.tune_params, printing.quiet)
-    simulated = simulate(driver, space, cache, lambda values: all(c(values) for c in conditions))
-    return {"device_name": cache.device_name, "simulation": True, "simulated_time": simulated}, driver
+    driver = Driver(plan, None, metrics, printing.tune_params, printing.quiet, guest)
+    try:
+        simulate(driver, space, cache, lambda values: all(c(values) for c in conditions))
+    finally:
+        driver.finish()
+    return {"device_name": cache.device_name, "simulation": True}, driver
 
 
 def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, platform, compiler, iterations, cache_file,
-          metrics, observers, printing):
+          metrics, observers, printing, guest):
     device_id = _device_id(builder.language, device, platform)
     _, max_threads, device_name = describe_device(device_id)
     # Kernel Tuner's word for the host is often empty; in its caches it is what it is
@@ -327,8 +345,12 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     meters.add_to(builder.problem)
     watch = _watch(builder, plan, [o for o in listed if not isinstance(o, Meter)], iterations, env, max_threads)
     cache = Cache.open(cache_file, _header(call, cached_name), simulation=False) if cache_file else None
-    driver = Driver(plan, cache, metrics, printing.tune_params, printing.quiet)
-    callback = set_verification(builder.problem, arguments, answer, atol, verify, watch, builder.scratch.name)
+    driver = Driver(plan, cache, metrics, printing.tune_params, printing.quiet, guest)
+    current = Current(plan.names)
+    callback = set_verification(builder.problem, arguments, answer, atol, verify, watch, builder.scratch.name, current)
+    seen_by = [watch] if watch else []
+    if callback is not None and (is_tunable(answer) or any(is_tunable(a) for a in arguments)):
+        seen_by.append(current)
     recorder = _Recorder(driver, watch, meters, iterations, printing)
     goals = [f"objective_{i}" for i in range(len(plan.objectives))]
     settings = {
@@ -341,7 +363,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
         settings.update(meters.settings())
     try:
         with _compiler(compiler, builder.language):
-            run_problem(builder.problem, settings, verify=callback, observers=[watch] if watch else [],
+            run_problem(builder.problem, settings, verify=callback, observers=seen_by,
                         metrics=recorder.costs, metric_names=goals, taken=recorder.taken)
     except Exception:
         raise_first(driver, watch)
@@ -349,6 +371,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     finally:
         if cache:
             cache.close()
+        driver.finish()
     raise_first(driver, watch)
     return env, driver
 

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from datetime import timedelta
+from operator import itemgetter
 
 import numpy as np
 
@@ -68,13 +69,8 @@ def get_result_cost(result, objectives, objective_higher_is_better):
 
 def get_best_config(results, objective, objective_higher_is_better=False):
     """The best row; rows that failed come last."""
-    worst = -sys.float_info.max if objective_higher_is_better else sys.float_info.max
-
-    def value(row):
-        usable = "__error__" not in row and isinstance(row.get(objective), (int, float))
-        return row[objective] if usable else worst
-
-    return (max if objective_higher_is_better else min)(results, key=value)
+    usable = [row for row in results if isinstance(row.get(objective), (int, float)) and "__error__" not in row]
+    return (max if objective_higher_is_better else min)(usable, key=itemgetter(objective)) if usable else results[0]
 
 
 def get_pareto_results(results, objectives, objective_higher_is_better, mark_optima=True):
@@ -221,9 +217,10 @@ def delete_temp_file(filename):
 def get_total_timings(results, env, overhead_time):
     """Adds the sums of the rows' times (ms) to ``env``, and what of ``overhead_time`` (ms) they leave."""
     kinds = ("framework_time", "strategy_time", "compile_time", "verification_time", "benchmark_time")
-    if any(kind not in row for row in results or () for kind in kinds):
+    results = results or ()
+    if any(kind not in row for row in results for kind in kinds):
         return env
-    totals = {f"total_{kind}": sum(row[kind] for row in results or ()) for kind in kinds}
+    totals = {f"total_{kind}": sum(row[kind] for row in results) for kind in kinds}
     env.update(totals)
     env["overhead_time"] = overhead_time + env.get("simulated_time", 0) - sum(totals.values())
     return env
@@ -240,6 +237,39 @@ def check_restriction(restrict, params):
     from ._restrictions import function_of
 
     return function_of(restrict, params)(params)
+
+
+def check_restrictions(restrictions, params, verbose):
+    """Whether a configuration meets all of them; ``verbose``: prints the one that it does not meet."""
+    for restriction in [restrictions] if callable(restrictions) else restrictions:
+        try:
+            met = bool(check_restriction(restriction, params))
+        except ZeroDivisionError:
+            continue  # as in Kernel Tuner, it says nothing then
+        if not met:
+            if verbose:
+                print(f"skipping config {get_instance_string(params)}, reason: config fails restriction {restriction}")
+            return False
+    return True
+
+
+def check_thread_block_dimensions(params, max_threads, block_size_names=None):
+    """Whether its block has at most so many threads."""
+    return math.prod(get_thread_block_dimensions(params, block_size_names)) <= max_threads
+
+
+def config_valid(config, tuning_options, max_threads):
+    """Whether a configuration (values in the order of ``tuning_options.tune_params``) meets restrictions and block size."""
+    params = dict(zip(tuning_options["tune_params"], config))
+    return (check_restrictions(tuning_options.get("restrictions") or [], params, False)
+            and check_thread_block_dimensions(params, max_threads, tuning_options.get("block_size_names")))
+
+
+def setup_block_and_grid(problem_size, grid_div, params, block_size_names=None):
+    """(threads per block, blocks) of a configuration."""
+    names = block_size_names or default_block_size_names
+    return (get_thread_block_dimensions(params, names),
+            get_grid_dimensions(get_problem_size(problem_size, params), params, grid_div, names))
 
 
 def copy_without_benchmark_timings(result):
@@ -269,6 +299,18 @@ def get_temp_filename(suffix=None):
     os.close(handle)
     os.remove(name)
     return name
+
+
+class Options(dict):
+    """A dict whose keys are attributes too."""
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+    def __deepcopy__(self, _):
+        return self
 
 
 class Timer:
@@ -324,6 +366,13 @@ class TuningBudget:
     def is_done(self):
         return self.get_evaluations_remaining() <= 0 or self.get_time_remaining() <= timedelta(0)
 
+    def raise_exception_if_done(self):
+        """Raises StopCriterionReached once it is spent."""
+        if self.get_evaluations_remaining() <= 0:
+            raise StopCriterionReached(f"max_fevals ({self.max_fevals}) reached")
+        if self.get_time_remaining() <= timedelta(0):
+            raise StopCriterionReached("time limit exceeded")
+
     def get_fraction_consumed(self):
         fractions = [0.0]
         if self.time_limit is not None:
@@ -337,15 +386,14 @@ _OWN = "it belongs to Kernel Tuner's inside; "
 _MEANS = {
     "ergotune checks arguments when it binds them": (
         "check_argument_list", "check_argument_type", "check_individual_arguments", "check_tune_params_list",
-        "check_block_size_params_names_list", "check_thread_block_dimensions", "TorchPlaceHolder"),
+        "check_block_size_params_names_list", "TorchPlaceHolder"),
     "ergotune.Problem.restrict takes expressions and functions, ergotune.SearchSpace what remains": (
-        "parse_restrictions", "compile_restrictions", "check_restrictions", "convert_constraint_restriction", "config_valid",
+        "parse_restrictions", "compile_restrictions", "convert_constraint_restriction",
         "get_all_lambda_asts", "ConstraintLambdaTransformer", "unparse_constraint_lambda", "convert_constraint_lambdas",
         "infer_restrictions_from_cache", "normalize_verify_function"),
     "tune_kernel(cache=...) and tune_cache read and continue a cache": (
         "process_cache", "correct_open_cache", "dump_cache", "check_matching_problem_size", "infer_args_from_cache"),
     "parameters reach the source as macros": ("get_kernel_string", "prepare_kernel_string"),
-    "use get_grid_dimensions and get_thread_block_dimensions": ("setup_block_and_grid",),
     "use print_config_output": ("print_config",),
     "Julia is not tuned": ("possible_julia_vector_to_list", "is_julia_array", "julia_list_of_pairs_to_dict"),
 }

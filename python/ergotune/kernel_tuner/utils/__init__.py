@@ -1,0 +1,3 @@
+"""Helpers: code between directives."""
+
+from . import directives  # noqa: F401
