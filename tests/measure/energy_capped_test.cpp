@@ -80,6 +80,20 @@ TEST(PowerCap, WhatDrawsLessThanTheLimitIsNotCapped) {
   EXPECT_NEAR(found.quantities.at("energy").value, 0.85 * kTruth, 0.02 * kTruth);
 }
 
+TEST(PowerCap, ABoardThatSitsSteadilyBelowItsLimitIsTakenAsItIs) {
+  for (const double level : {0.93, 0.95, 0.985}) {  // a stuck cap bit, or a controller's dead band
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      EnergyOptions options;
+      options.combine_sensors = false;
+      const auto found = estimate_energy(hunt(0.9, 0.05 * static_cast<double>(seed), 0.0005, 0.004, seed, level), options);
+      ASSERT_TRUE(found.quantities.contains("energy")) << found.message;
+      sum += found.quantities.at("energy").value / 20;
+    }
+    EXPECT_NEAR(sum, level * kTruth, 0.003 * level * kTruth) << level;
+  }
+}
+
 TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
   auto trace = hunt(0.9, 0, 0.04, 0, 1);
   EXPECT_EQ(binding_power_limit(trace, {0, 1}), kLimit);
