@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(5);
+constexpr auto kPeriod = std::chrono::milliseconds(15);
 constexpr std::size_t kMost = 100'000;  // eight minutes of looks
 
 bool rests(const BoardState& state) {

@@ -31,8 +31,8 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
   constexpr double kElasticity = 2.5, kElasticityDeviation = 1;
   // A limit is held to within about this much on average over seconds (0.1-0.2 % seen on an H100).
   constexpr double kLimitDeviation = 0.002;
-  // Standard deviation of ln(launch rate) between readings at which a hunt and a steady board are as likely; boards that
-  // hunted moved by 1 % and more (docs/measurements).
+  // Standard deviation of ln(launch rate) between readings of a board that does not hunt, at most; those that did moved by
+  // 1 % and more (docs/measurements).
   constexpr double kStillRate = 0.004;
   std::vector<double> x, y;  // ln of the launch rate, ln of power over the limit
   for (const PowerOver& reading : power_series(sensor, span, axis.pauses())) {
@@ -65,18 +65,16 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
     scatter = std::max(squares / static_cast<double>(n - 2), 1e-8);
   }
   // A rate that does not move is no hunt: a board that sits below its limit (a controller's dead band), or whose cap bit is
-  // stuck, goes on as it does. In between the swing is the weight of what is known of hunts.
-  const double swing = xx / static_cast<double>(n), hunt = swing / (swing + kStillRate * kStillRate);
-  if (hunt < 0.05) return std::nullopt;
+  // stuck, goes on as it does.
+  if (xx < static_cast<double>(n) * kStillRate * kStillRate) return std::nullopt;
   // The line meets the limit (y = 0) at x = x_mean - y_mean / e.
-  const double log_rate = x_mean - hunt * y_mean / elasticity;
+  const double log_rate = x_mean - y_mean / elasticity;
   const double line = scatter / static_cast<double>(n) / (elasticity * elasticity);
-  const double slope = hunt * hunt * y_mean * y_mean * (scatter / weight) / std::pow(elasticity, 4);
-  const double undecided = hunt * (1 - hunt) * y_mean * (1 - 1 / elasticity);
+  const double slope = y_mean * y_mean * (scatter / weight) / std::pow(elasticity, 4);
   CappedEstimate out;
   out.seconds = std::exp(-log_rate);
-  out.energy = limit_watts * std::exp((1 - hunt) * y_mean) * out.seconds;
-  out.relative_error = std::sqrt(line + slope + undecided * undecided + kLimitDeviation * kLimitDeviation);
+  out.energy = limit_watts * out.seconds;
+  out.relative_error = std::sqrt(line + slope + kLimitDeviation * kLimitDeviation);
   out.degrees = static_cast<double>(n - 2);
   out.elasticity = elasticity;
   out.n = static_cast<std::int64_t>(n);

@@ -40,6 +40,7 @@ struct RestoreApart : ::testing::Test {
     EXPECT_TRUE(control->set(ControlQuantity::memory_clock_mhz, 1593).ok());
     EXPECT_TRUE(control->set(ControlQuantity::power_limit_w, 300).ok());
   }
+  void TearDown() override { nvml.clear_faults(); }
   RestoreReport restore() {
     RestoreRound round;
     round.attempts = 2;

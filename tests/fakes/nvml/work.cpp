@@ -9,7 +9,10 @@ namespace {
 
 fake_nvml::State* board_state() {
   const char* path = std::getenv("ERGOTUNE_FAKE_NVML_STATE");
-  static fake_nvml::State* state = path ? fake_nvml::map_state(path, "") : nullptr;
+  static std::string mapped;
+  static fake_nvml::State* state = nullptr;
+  // A process may have gone on to another board.
+  if (path && path != mapped) state = fake_nvml::map_state(mapped = path, "");
   return state;
 }
 
