@@ -150,6 +150,17 @@ TEST_F(Clocks, StatusTellsWhatRunsAndNoApplicationClockThatNobodySet) {
   EXPECT_THAT(ergotune({"clocks", "status"}).out, HasSubstr("now 900"));
 }
 
+TEST_F(Clocks, DevicesListWhatMeasuresAndControlsNoneOfThem) {
+  const auto document = json::parse(ergotune({"devices", "--json"}).out);
+  std::vector<std::string> sensors;
+  for (const auto& sensor : document.at("other_sensors")) sensors.push_back(sensor.at("id"));
+  EXPECT_THAT(sensors, ::testing::Contains("nvml:0/energy"));
+  EXPECT_THAT(document.at("other_controls").get<std::vector<std::string>>(), ::testing::Contains("nvml:1"));
+  const auto people = ergotune({"devices"});
+  EXPECT_THAT(people.out, HasSubstr("nvml:1/samples"));
+  EXPECT_THAT(people.out, HasSubstr("--sensor"));
+}
+
 TEST_F(Clocks, StatusSaysWhyALimitCannotBeSet) {
   nvml.add_fault("nvmlDeviceGetPowerManagementLimitConstraints", 3);
   EXPECT_THAT(ergotune({"clocks", "status"}).out, HasSubstr("cannot be set: Not Supported (NVML code 3)"));

@@ -118,5 +118,36 @@ TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
   EXPECT_NEAR(1.96 * whole.quantities.at("energy").standard_error, whole.half_width, 1e-4 * kTruth);
 }
 
+TEST(Gain, ItsUncertaintyIsAPartOfTheInterval) {
+  auto trace = hunt(1.0, 0, 0, 0.001, 5);
+  for (auto& [when, state] : trace.board) state.clock_reasons.clear();
+  const auto plain = estimate_energy(trace, {});
+  auto& info = trace.sensors.front().info;
+  info.gain_error = 0.03;
+  info.level = 500;
+  info.level_error = 5;
+  const auto metered = estimate_energy(trace, {});
+  EXPECT_EQ(metered.status, Status::ok) << "longer measuring would not make it smaller";
+  const double watts = kLimit, error = std::hypot(5.0, 0.03 * (watts - 500)) / watts;
+  EXPECT_NEAR(metered.half_width, std::hypot(plain.half_width, 1.96 * error * kTruth), 1e-3 * kTruth);
+  EXPECT_NEAR(1.96 * metered.quantities.at("power").standard_error / watts, 1.96 * error, 2e-3);
+}
+
+TEST(Gain, ASensorThatWasComparedWithAMeterStandsAlone) {
+  SlopeEstimate own, metered;
+  for (SlopeEstimate* e : {&own, &metered}) {
+    e->valid = true;
+    e->standard_error = 0.001;
+    e->degrees = 100;
+    e->n = 10;
+  }
+  own.value = 1.0;
+  metered.value = 1.08;
+  metered.metered = true;
+  EXPECT_EQ(combine({own, metered}).value, 1.08);
+  metered.value = 1.5;
+  EXPECT_FALSE(combine({own, metered}).valid) << "that far apart no gain explains it";
+}
+
 }  // namespace
 }  // namespace ergotune
