@@ -7,6 +7,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/observer_registry.hpp"
+#include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/setting_table.hpp"
 #include "ergotune/tune/plan.hpp"
 #include "ergotune/tune/session_setup.hpp"
@@ -198,8 +199,17 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   return out;
 }
 
+/// Clocks that a session could not put back are a warning of Python's, once the session has ended.
+struct RestoreWarning {
+  ~RestoreWarning() {
+    for (const RestoreReport& report : take_failed_restores())
+      if (PyErr_WarnEx(PyExc_RuntimeWarning, words_of(report).c_str(), 1) != 0) PyErr_WriteUnraisable(Py_None);
+  }
+};
+
 py::dict tune(Problem problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
+  const RestoreWarning put_back;  // ends after the session
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
   const SetupOptions setup = setup_of(problem, settings, verify, objects);
@@ -264,6 +274,7 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
 }
 
 py::dict run_plans(Problem problem, const py::dict& settings, std::string plans, const py::object& progress) {
+  const RestoreWarning put_back;  // ends after the session
   adapt_problem(problem, settings);
   if (plans.empty()) plans = problem.settings.plan.empty() ? "all" : problem.settings.plan;
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());

@@ -61,7 +61,7 @@ void run(const CalibrateArguments& arguments) {
   // What an earlier calibration said must not colour this one.
   SensorInfo info = sensor->info();
   info.gain = 1;
-  info.offset = 0;
+  info.offset = info.gain_error = info.level = info.level_error = 0;
   info.lag = 0;
   sensor->set_info(info);
   const auto device = device_for(arguments, info);

@@ -10,6 +10,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/guardian.hpp"
+#include "ergotune/power/sensor.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json range_document(const ControlRange& range) {
-  if (!range.supported) return nullptr;
+  if (!range.supported) return nullptr;  // "why_not" tells why
   return Json{{"supported", range.values},
               {"min", range.low},
               {"max", range.high},
@@ -36,6 +37,7 @@ Json journal_document(const JournalStatus& journal) {
               {"since", iso_time(journal.session.since)},
               {"session_alive", journal.session.alive},
               {"from_earlier_boot", journal.from_earlier_boot},
+              {"being_restored", journal.being_restored},
               {"damaged", journal.damaged.empty() ? Json(nullptr) : Json(journal.damaged)},
               {"file", journal.file.string()},
               {"restores", std::move(steps)}};
@@ -45,6 +47,7 @@ struct DeviceStatus {
   std::string id, key;
   std::map<ControlQuantity, ControlRange> ranges;
   const JournalStatus* journal = nullptr;
+  BoardState now;
   bool permission = false;
   std::string foreign, problem;
 };
@@ -59,6 +62,7 @@ DeviceStatus look(const std::string& id, const std::vector<JournalStatus>& journ
          {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
       status.ranges[quantity] = control->range(quantity);
     status.foreign = control->foreign_setting();
+    if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();
     std::string why_not;
     status.permission = usable_control(id, &why_not) != nullptr;
     status.problem = why_not;
@@ -72,7 +76,15 @@ DeviceStatus look(const std::string& id, const std::vector<JournalStatus>& journ
 
 Json device_document(const DeviceStatus& status) {
   Json document{{"id", status.id}, {"device_key", status.key}};
-  for (const auto& [quantity, range] : status.ranges) document[to_string(quantity)] = range_document(range);
+  Json why_not = Json::object();
+  for (const auto& [quantity, range] : status.ranges) {
+    document[to_string(quantity)] = range_document(range);
+    if (!range.why_not.empty()) why_not[to_string(quantity)] = range.why_not;
+  }
+  document["why_not"] = std::move(why_not);
+  document["now"] = {{"core_clock_mhz", optional_number(status.now.core_clock_mhz)},
+                     {"memory_clock_mhz", optional_number(status.now.memory_clock_mhz)},
+                     {"clock_reasons", status.now.clock_reasons}};
   document["journal"] = status.journal ? journal_document(*status.journal) : Json(nullptr);
   document["foreign_setting"] = status.foreign.empty() ? Json(nullptr) : Json(status.foreign);
   document["permission"] = status.permission;
@@ -80,14 +92,15 @@ Json device_document(const DeviceStatus& status) {
   return document;
 }
 
-std::string range_words(const ControlRange& range, const std::string& unit) {
-  if (!range.supported) return "cannot be set";
+std::string range_words(const ControlRange& range, const std::string& unit, double now) {
+  const std::string runs = now > 0 ? fmt::format(", now {:.0f}", now) : "";
+  if (!range.supported) return fmt::format("cannot be set{}{}{}", range.why_not.empty() ? "" : ": ", range.why_not, runs);
   std::string words = range.values.empty() ? fmt::format("{:g} to {:g} {}", range.low, range.high, unit)
                                            : fmt::format("{} values, {:g} to {:g} {}", range.values.size(),
                                                          range.values.front(), range.values.back(), unit);
   if (range.default_value) words += fmt::format(", default {:g}", *range.default_value);
   if (range.current) words += fmt::format(", set to {:g}", *range.current);
-  return words;
+  return words + runs;
 }
 
 std::string journal_words(const JournalStatus& journal) {
@@ -95,14 +108,19 @@ std::string journal_words(const JournalStatus& journal) {
   return fmt::format("{} session pid {} (\"{}\", since {}): {} settings to put back{}",
                      journal.session.alive ? "running" : "ended", journal.session.pid,
                      journal.session.command, iso_time(journal.session.since), journal.steps.size(),
-                     journal.session.alive ? "" : "; run: ergotune clocks restore");
+                     journal.session.alive    ? ""
+                     : journal.being_restored ? "; its guardian is at it"
+                                              : "; run: ergotune clocks restore");
 }
 
 void print_status(const DeviceStatus& status) {
   fmt::print("{}  {}\n", status.id, status.key);
-  for (const auto& [quantity, range] : status.ranges)
-    fmt::print("  {:<17} {}\n", to_string(quantity),
-               range_words(range, quantity == ControlQuantity::power_limit_w ? "W" : "MHz"));
+  for (const auto& [quantity, range] : status.ranges) {
+    const double now = quantity == ControlQuantity::core_clock_mhz     ? status.now.core_clock_mhz.value_or(0)
+                       : quantity == ControlQuantity::memory_clock_mhz ? status.now.memory_clock_mhz.value_or(0)
+                                                                       : 0;
+    fmt::print("  {:<17} {}\n", to_string(quantity), range_words(range, quantity_unit(quantity), now));
+  }
   fmt::print("  {:<17} {}\n", "permission", status.permission ? "yes" : "no");
   if (!status.foreign.empty()) fmt::print("  {:<17} {}\n", "foreign setting", status.foreign);
   if (status.journal) fmt::print("  {:<17} {}\n", "journal", journal_words(*status.journal));
@@ -150,15 +168,26 @@ void run_restore(bool json) {
   for (const auto& report : reports) {
     complete = complete && report.complete;
     devices.push_back(report_document(report));
-    fmt::print(stderr, "{}\n", report.summary);
-    for (const auto& outcome : report.outcomes)
-      if (!outcome.result.ok()) fmt::print(stderr, "  {}\n", outcome.words);
+    fmt::print(stderr, "{}\n", words_of(report));
   }
-  Json running = Json::array();
-  for (const auto& journal : list_journals())
+  Json running = Json::array(), restoring = Json::array();
+  for (const auto& journal : list_journals()) {
     if (journal.session.alive) running.push_back(journal.device);
-  if (reports.empty()) fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
-  if (json) print_json(Json{{"complete", complete}, {"devices", devices}, {"in_use", running}});
+    if (!journal.being_restored) continue;
+    restoring.push_back(journal.device);
+    fmt::print(stderr,
+               "{}: the session pid {} (\"{}\") has ended, and its guardian has not put everything back yet: its driver "
+               "may hang\n",
+               journal.device, journal.session.pid, journal.session.command);
+  }
+  const bool nothing = reports.empty() && restoring.empty();
+  if (nothing && running.empty()) fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
+  if (nothing && !running.empty())
+    fmt::print(stderr, "nothing to restore: {} is in use by a running session, which puts back what it sets\n",
+               running.front().get<std::string>());
+  complete = complete && restoring.empty();
+  if (json)
+    print_json(Json{{"complete", complete}, {"devices", devices}, {"in_use", running}, {"being_restored", restoring}});
   if (!complete) throw Error("not everything could be put back; the journals are kept, run this again later");
 }
 

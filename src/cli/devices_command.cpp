@@ -19,16 +19,18 @@ struct DeviceLine {
   DeviceInfo info;
   std::vector<std::string> sensors, controls;
   std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
+  std::string refused;               ///< its control, where that may not be used
 };
 
 DeviceLine look_at(const DeviceInfo& info) {
-  DeviceLine line{info, {}, {}, {}};
+  DeviceLine line{info, {}, {}, {}, {}};
   for (const auto& sensor : sensors_for_device(info.uuid, info.pci_address, info.is_cpu, &line.missing))
     line.sensors.push_back(sensor->info().id);
   std::string why_not;
   if (const auto control = control_for_device(info.uuid, info.pci_address, info.is_cpu, &why_not))
     line.controls.push_back(control->id());
   if (!why_not.empty()) line.missing.push_back(why_not);
+  line.refused = why_not.substr(0, why_not.find(": "));  // "nvml:0: clocks and limits stay as they are: ..."
   return line;
 }
 
@@ -52,6 +54,41 @@ Json to_json(const DeviceLine& line) {
   for (const auto& [name, value] : line.info.properties) device["properties"][name] = to_json(value);
   device["missing"] = line.missing;
   return device;
+}
+
+/// What measures or controls something that is no device here: a board that only its driver's management library shows, a
+/// node's meter. It is used by its id, with --sensor or --control.
+struct Others {
+  std::vector<SensorInfo> sensors;
+  std::vector<std::string> controls;
+};
+
+Others others_than(const std::vector<DeviceLine>& lines) {
+  const auto named = [&](const std::string& id, const std::vector<std::string> DeviceLine::*list) {
+    return std::any_of(lines.begin(), lines.end(), [&](const DeviceLine& line) {
+      return std::find((line.*list).begin(), (line.*list).end(), id) != (line.*list).end();
+    });
+  };
+  Others others;
+  for (SensorInfo& sensor : list_sensors())
+    if (!named(sensor.id, &DeviceLine::sensors)) others.sensors.push_back(std::move(sensor));
+  if (controls_forbidden()) return others;
+  for (std::string& control : list_controls())
+    if (!named(control, &DeviceLine::controls) &&
+        std::none_of(lines.begin(), lines.end(), [&](const DeviceLine& line) { return line.refused == control; }))
+      others.controls.push_back(std::move(control));
+  return others;
+}
+
+Json to_json(const SensorInfo& sensor) {
+  return {{"id", sensor.id}, {"name", sensor.name}, {"kind", to_string(sensor.kind)}, {"calibrated", sensor.calibrated}};
+}
+
+void print_others(const Others& others) {
+  if (!others.sensors.empty()) fmt::print("\nsensors of none of these (--sensor ID):\n");
+  for (const SensorInfo& sensor : others.sensors) fmt::print("  {}  {}\n", sensor.id, sensor.name);
+  if (!others.controls.empty()) fmt::print("\ncontrols of none of these (--control ID):\n");
+  for (const std::string& control : others.controls) fmt::print("  {}\n", control);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -99,15 +136,20 @@ void add_devices_command(Verb app) {
     std::vector<std::string> notes;
     std::vector<DeviceLine> lines;
     for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
+    const Others others = others_than(lines);
     if (options->json) {
       Json document;
       document["devices"] = Json::array();
       for (const auto& line : lines) document["devices"].push_back(to_json(line));
+      document["other_sensors"] = Json::array();
+      for (const SensorInfo& sensor : others.sensors) document["other_sensors"].push_back(to_json(sensor));
+      document["other_controls"] = others.controls;
       document["notes"] = notes;
       print_json(document);
       return;
     }
     print_table(lines);
+    print_others(others);
     if (options->details)
       for (const auto& line : lines) print_details(line);
     for (const auto& note : notes) fmt::print(stderr, "not here: {}\n", note);

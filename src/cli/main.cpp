@@ -13,6 +13,7 @@
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/power/guardian.hpp"
 
 namespace ergotune::cli {
 
@@ -46,6 +47,13 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_calibrate_command(app);
 }
 
+/// Clocks that a session could not put back are named last of all, and whatever the verb said, that is no success.
+int with_failed_restores(int code) {
+  const auto reports = ergotune::take_failed_restores();
+  for (const auto& report : reports) fmt::print(stderr, "ergotune: {}\n", ergotune::words_of(report));
+  return reports.empty() || code != 0 ? code : 1;
+}
+
 }  // namespace
 
 namespace {
@@ -70,15 +78,15 @@ int main(int argc, char** argv) {
         "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
         "of both.",
         add_verbs, argc, argv);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_failed_restores(code);
     // a script must not take half a document for a whole one
     fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
-    return 1;
+    return with_failed_restores(1);
   } catch (const UserError& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
-    return 2;
+    return with_failed_restores(2);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
-    return 1;
+    return with_failed_restores(1);
   }
 }

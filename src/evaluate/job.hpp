@@ -22,6 +22,10 @@ struct Job {
   std::optional<std::size_t> slot;
   /// What its execution parameters ask for.
   ControlSetting setting;
+  /// It ran under another setting and is being run once more.
+  bool again = false;
+  /// Requests that came later and went before it.
+  int passed_by = 0;
   /// By kernel of the problem: what the code depends on, and the code once it is there.
   std::vector<std::string> code_keys;
   std::vector<std::shared_ptr<const Binary>> code;

@@ -55,22 +55,35 @@ struct InProcessEvaluator::State {
     return request;
   }
 
-  Measurement run(const EvaluationRequest& request, const std::vector<Binary>& binaries) {
-    ControlSetting setting;
-    const bool controlled = controls && !request.resources_only;
-    if (controlled) {
-      setting = controls->setting_of(request.configuration);
-      if (auto refusal = controls->apply(setting)) return *refusal;
-    }
-    if (journal) journal->about_to_run(request, 0);
+  Measurement run_once(const EvaluationRequest& request, const std::vector<Binary>& binaries,
+                       const ControlSetting& setting) {
     RunOptions run;
     run.resources_only = request.resources_only;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
+    if (controls && !request.resources_only) controls->prepare(run, setting);
     Measurement measurement = runner.run(request.configuration, binaries, run);
     throw_if_machines_fault(measurement.status, measurement.message, device->info());
-    if (controlled) controls->compare(setting, measurement);
     return measurement;
+  }
+
+  Measurement run(const EvaluationRequest& request, const std::vector<Binary>& binaries) {
+    ControlSetting setting;
+    const bool controlled = controls && !request.resources_only;
+    if (controlled) setting = controls->setting_of(request.configuration);
+    if (controlled && controls->must_look()) {
+      if (journal) journal->about_to_run(request, 0);
+      Measurement look = run_once(request, binaries, setting);
+      if (!usable(look.status)) return look;
+      controls->look(look);
+    }
+    for (bool again = false;; again = true) {
+      if (controlled)
+        if (auto refusal = controls->apply(setting)) return *refusal;
+      if (journal) journal->about_to_run(request, 0);
+      Measurement measurement = run_once(request, binaries, setting);
+      if (!controlled || !controls->judge(setting, measurement, again)) return measurement;
+    }
   }
 
   /// Compiles every kernel, until one fails: the outcome of the last.

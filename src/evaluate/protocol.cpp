@@ -27,8 +27,10 @@ static auto fields(MeasureOptions& options) {
                         std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
 }
 static auto fields(RunOptions& options) {
-  auto& [give_up_above, objective_quantity, reference_only, resources_only] = options;
-  return std::tie(give_up_above, objective_quantity, reference_only, resources_only);
+  auto& [give_up_above, objective_quantity, reference_only, resources_only, watched, asked_clock_mhz, clock_tolerance,
+         set_at, look_only] = options;
+  return std::tie(give_up_above, objective_quantity, reference_only, resources_only, watched, asked_clock_mhz,
+                  clock_tolerance, set_at, look_only);
 }
 static auto fields(Quantity& quantity) {
   auto& [value, standard_error, n, method, sensor, provenance] = quantity;

@@ -262,6 +262,10 @@ void Scheduler::start_next(Slot& slot) {
       refuse(job->setting, *refusal, slot.board());
       continue;
     }
+    for (const JobPointer& other : waiting_) {
+      if (other == job) break;
+      ++other->passed_by;
+    }
     remove(job);
     if (journal_ && !job->reference_only)
       journal_->about_to_run(job->request, static_cast<std::size_t>(&slot - slots_.data()));
@@ -332,7 +336,11 @@ void Scheduler::handle(Slot& slot, Event event) {
   } else {
     slot.take(std::get<Ready>(message));
   }
-  if (finished) deliver(*finished->job, std::move(finished->measurement), slot.board());
+  if (!finished) return;
+  if (finished->wanted_again)
+    waiting_.insert(waiting_.begin(), std::move(finished->job));
+  else
+    deliver(*finished->job, std::move(finished->measurement), slot.board());
 }
 
 void Scheduler::handle(Seat& compiler, Event event) {

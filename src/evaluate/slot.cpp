@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "ergotune/base/clock.hpp"
 
 namespace ergotune {
@@ -31,8 +34,10 @@ std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) c
   if (!controls_) return mine;
   std::vector<ControlSetting> settings;
   for (const JobPointer& job : mine) settings.push_back(job->setting);
+  const auto tired = std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->passed_by >= kPatience; });
+  const ControlSetting* first = tired == mine.end() ? nullptr : &(*tired)->setting;
   std::vector<JobPointer> ordered;
-  for (const std::size_t i : controls_->order(settings)) ordered.push_back(mine[i]);
+  for (const std::size_t i : controls_->order(settings, first)) ordered.push_back(mine[i]);
   return ordered;
 }
 
@@ -46,7 +51,7 @@ JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
 }
 
 std::optional<Measurement> Slot::apply_setting(const Job& job) {
-  if (!controls_ || job.reference_only || job.request.resources_only) return std::nullopt;
+  if (!controls_ || job.reference_only || job.request.resources_only || controls_->must_look()) return std::nullopt;
   return controls_->apply(job.setting);
 }
 
@@ -60,16 +65,26 @@ void Slot::run(JobPointer job) {
   run.options.objective_quantity = request.objective_quantity;
   run.options.reference_only = job->reference_only;
   run.options.resources_only = request.resources_only;
+  looking_ = false;
+  if (controls_ && !job->reference_only && !request.resources_only) {
+    controls_->prepare(run.options, job->setting);
+    looking_ = run.options.look_only;
+  }
   job_ = std::move(job);
   seat_.ask(std::move(run), time_limit_);
 }
 
 Slot::Finished Slot::take(Ran ran) {
-  Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement)};
+  Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement), false};
   finished.job->ours += std::max(0.0, seat_.since_asked() - ran.seconds);
   has_reference_ = ran.has_reference;
-  if (controls_ && !finished.job->reference_only && !finished.job->request.resources_only)
-    controls_->compare(finished.job->setting, finished.measurement);
+  if (looking_ && usable(finished.measurement.status)) {
+    controls_->look(finished.measurement);
+    finished.wanted_again = true;
+  } else if (controls_ && !looking_ && !finished.job->reference_only && !finished.job->request.resources_only) {
+    finished.wanted_again =
+        controls_->judge(finished.job->setting, finished.measurement, std::exchange(finished.job->again, true));
+  }
   if (!ran.healthy) seat_.clear();
   return finished;
 }
@@ -81,7 +96,7 @@ std::optional<Slot::Finished> Slot::take(const Lost& lost) {
           ? failed_measurement(Status::timeout,
                                fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
           : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
-  return Finished{std::exchange(job_, nullptr), std::move(failed)};
+  return Finished{std::exchange(job_, nullptr), std::move(failed), false};
 }
 
 void Slot::cancel() {

@@ -17,6 +17,8 @@ class Slot {
   struct Finished {
     JobPointer job;
     Measurement measurement;
+    /// It is to be run (once more): this was a look at the board, or it ran under another setting than its own.
+    bool wanted_again = false;
   };
 
   /// `time_limit` in s for one configuration on the device.
@@ -40,12 +42,15 @@ class Slot {
   std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
   /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
   /// A setting is left only when nobody waits for it any more: going there and back takes longer than waiting
-  /// for a compiler.
+  /// for a compiler. But nobody is passed by for ever: a strategy waits for its answers in about the order in which it
+  /// asked.
   JobPointer next(const std::vector<JobPointer>& waiting) const;
   /// Brings a job's setting in force. Where it is refused: what becomes of the job, and of each with that
   /// setting.
   std::optional<Measurement> apply_setting(const Job& job);
   void run(JobPointer job);
+  /// Requests that may go before an older one for the sake of its setting.
+  static constexpr int kPatience = 16;
 
   /// The runner's answers.
   void take(const protocol::Ready& ready) { has_reference_ = ready.has_reference; }
@@ -63,6 +68,7 @@ class Slot {
   std::unique_ptr<SlotControls> controls_;
   Seat seat_;
   JobPointer job_;
+  bool looking_ = false;  ///< what runs is a look at the board
 };
 
 /// A measurement that failed now.

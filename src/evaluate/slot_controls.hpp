@@ -10,7 +10,9 @@
 
 #include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/measure/execution_parameters.hpp"
+#include "ergotune/measure/runner.hpp"
 #include "ergotune/power/guardian.hpp"
+#include "ergotune/power/sensor.hpp"
 
 namespace ergotune {
 
@@ -18,31 +20,46 @@ namespace ergotune {
 class SlotControls {
  public:
   /// Those of `parameters` (the space's, in order) that are not code are set through `session`.
-  SlotControls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters)
-      : session_(std::move(session)),
-        parameters_(std::move(parameters)),
-        notes_seen_(session_->notes().size()) {}
+  SlotControls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters);
 
   /// "tegra".
   std::string id() const { return session_->control().id(); }
   ControlSetting setting_of(const Configuration& configuration) const {
     return ergotune::setting_of(parameters_, configuration);
   }
-  /// Positions of `waiting`, those of the setting in force first.
-  std::vector<std::size_t> order(const std::vector<ControlSetting>& waiting) const {
-    return order_by_setting(waiting, session_->current());
+  /// Positions of `waiting`, those of the setting in force first, or those of `first` where it is given.
+  std::vector<std::size_t> order(const std::vector<ControlSetting>& waiting,
+                                 const ControlSetting* first = nullptr) const {
+    return order_by_setting(waiting, first ? *first : session_->current());
   }
+  /// Before the first change: the board is to be looked at under load, because a lock of somebody else's may show only then.
+  bool must_look() const { return !looked_; }
+  /// What it showed. Throws UserError for somebody's lock, unless the session takes it over.
+  void look(const Measurement& under_load);
   /// Brings a setting in force. Where the hardware refuses it: the status of every configuration that asks
-  /// for it (unsupported for an invalid value or pair, launch_error for the rest).
+  /// for it (unsupported for an invalid value or pair, launch_error for the rest). Throws UserError when nothing can be set
+  /// any more.
   std::optional<Measurement> apply(const ControlSetting& setting);
-  /// Adds what the session has to tell since, and where the clock that ran (quantity core_clock) is not the
-  /// one asked for "asked 1410 MHz, ran 1275 MHz, power cap".
-  void compare(const ControlSetting& asked, Measurement& measurement);
+  /// What the runner has to watch, and what to wait for.
+  void prepare(RunOptions& run, const ControlSetting& setting) const;
+  /// Compares what was asked for with what is set and with the clocks that ran. True: it ran under something else, and is
+  /// to be run again, for which the setting is made again. When that was done (`again`) it becomes a failure without
+  /// numbers. A clock that the power limit holds down is a part of the setting and told in a warning: "asked 1410 MHz, ran
+  /// 1275 MHz, power cap". Adds also what the session has to tell since.
+  bool judge(const ControlSetting& asked, Measurement& measurement, bool again);
 
  private:
+  void await(const ControlSetting& setting);
+  std::string ran_elsewhere(const ControlSetting& asked, Measurement& measurement);
+
   std::unique_ptr<ControlSession> session_;
   std::vector<Parameter> parameters_;
+  std::unique_ptr<BoardMonitor> monitor_;
   std::optional<ControlSetting> in_force_;
+  std::optional<double> latency_;  ///< s, of the last change; told once
+  double set_at_ = 0;              ///< host time of a change that was not seen in force yet
+  bool looked_ = false, told_unwatched_ = false;
+  std::string pending_note_;
   std::size_t notes_seen_;  ///< whoever opened the session has told those before
 };
 

@@ -21,6 +21,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "power/helper_service.hpp"
+#include "power/journal.hpp"
 
 namespace ergotune::helper {
 namespace {
@@ -120,6 +121,7 @@ class Daemon {
     ::signal(SIGPIPE, SIG_IGN);
     signals_ = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) throw Error("cannot watch signals");
+    StateFolder::open(options_.environment.state_folder);  // refused now, not when somebody asks for the first lease
     for (const auto& report : replay_stale_journals(options_.environment)) audit_(report.summary);
     listener_ = listen_at(options_.socket);
     audit_("ergotuned listens at " + options_.socket);
@@ -150,8 +152,9 @@ class Daemon {
         continue;
       }
       try {
-        service_.set_policy(load_policy(options_.policy));
+        Policy policy = load_policy(options_.policy);
         audit_("the policy was read again");
+        service_.set_policy(std::move(policy));
       } catch (const std::exception& error) {
         audit_(fmt::format("the policy stays as it was: {}", error.what()));
       }
@@ -164,16 +167,42 @@ class Daemon {
     Peer peer;
     std::uint64_t nonce = 0;
     const bool known = identify(socket, peer) && ::getrandom(&nonce, sizeof nonce, 0) == sizeof nonce;
-    const auto of_user = std::count_if(clients_.begin(), clients_.end(),
-                                       [&](const auto& entry) { return entry.second.uid == peer.uid; });
-    if (!known || clients_.size() >= Service::kMaxClients ||
-        static_cast<std::size_t>(of_user) >= kMaxClientsPerUser) {
+    if (!known) {
+      ::close(socket);
+      return;
+    }
+    if (!make_room(peer.uid)) {
+      const std::string sorry =
+          encode(nonce, 0, Answer(DoneAnswer{ControlStatus::timeout, "too many clients are connected: try again later", 0}));
+      (void)!::send(socket, sorry.data(), sorry.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       ::close(socket);
       return;
     }
     std::string hello;
-    clients_[socket] = {service_.connect(peer, nonce, hello), peer.uid};
+    clients_[socket] = {service_.connect(peer, nonce, hello), peer.uid, host_seconds()};
     answer(socket, hello);
+  }
+
+  /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who has
+  /// most. Who has a lease stays. False when nobody can go.
+  bool make_room(uid_t newcomer) {
+    std::map<uid_t, std::size_t> of_user;
+    for (const auto& [socket, client] : clients_) ++of_user[client.uid];
+    uid_t whose = newcomer;
+    if (of_user[newcomer] < kMaxClientsPerUser) {
+      if (clients_.size() < Service::kMaxClients) return true;
+      whose = std::max_element(of_user.begin(), of_user.end(), [](const auto& a, const auto& b) {
+                return a.second < b.second;
+              })->first;
+    }
+    int victim = -1;
+    for (const auto& [socket, client] : clients_) {
+      if (client.uid != whose || service_.holds_lease(client.number)) continue;
+      if (victim < 0 || client.heard_at < clients_[victim].heard_at) victim = socket;
+    }
+    if (victim < 0) return false;
+    drop(victim);
+    return true;
   }
 
   void serve(int socket) {
@@ -185,9 +214,9 @@ class Daemon {
     const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return drop(socket);
+    clients_[socket].heard_at = host_seconds();
     if (message.msg_flags & MSG_TRUNC) {
-      audit_(
-          fmt::format("uid {}: refused: a message of more than {} bytes", clients_[socket].uid, kMaxMessage));
+      service_.refused(clients_[socket].uid, fmt::format("a message of more than {} bytes", kMaxMessage), host_seconds());
       return drop(socket);
     }
     const auto reply = service_.handle(
@@ -214,6 +243,7 @@ class Daemon {
   struct Client {
     std::uint64_t number = 0;
     uid_t uid = 0;
+    double heard_at = 0;
   };
   DaemonOptions options_;
   Audit audit_;

@@ -195,8 +195,14 @@ void find_gain(CalibrationRig& rig, Calibration& out, double period) {
       rig.meter_id(),
       {fit.slope, fit.slope - t * fit.slope_error, fit.slope + t * fit.slope_error},
       {fit.intercept, fit.intercept - t * fit.intercept_error, fit.intercept + t * fit.intercept_error}};
-  out.sensor.gain = fit.slope;
-  out.sensor.offset = fit.intercept;
+  SensorInfo& info = out.sensor;
+  info.gain = fit.slope;
+  info.offset = fit.intercept;
+  // As standard deviations of a normal distribution, whatever the degrees of freedom were.
+  const double widen = t / normal_quantile(0.975);
+  info.gain_error = widen * fit.slope_error / fit.slope;
+  info.level = mean(y);
+  info.level_error = widen * fit.residual_deviation / std::sqrt(static_cast<double>(x.size()));
 }
 
 /// Busy and restless: every update shows a new value.
@@ -360,7 +366,9 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
   // What the estimators use: no window for a counter that integrates all the time.
   entry["window"]["value"] = info.window;
   if (calibration.meter)
-    entry["meter"] = {{"sensor", calibration.meter->sensor}, {"gain", info.gain}, {"offset", info.offset}};
+    entry["meter"] = {{"sensor", calibration.meter->sensor}, {"gain", info.gain},
+                      {"offset", info.offset},               {"gain_error", info.gain_error},
+                      {"level", info.level},                 {"level_error", info.level_error}};
   entry["when"] = iso_time(wall_seconds());
   document["sensors"][sensor_role(info)] = entry;
   const auto draft = file.string() + ".new";

@@ -208,7 +208,9 @@ void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
   for (const auto& sensor : trace.sensors) {
-    const auto one = estimate_capped(sensor, span, axis, *limit);
+    // The board holds the limit by its own sensor, which a meter may have corrected.
+    const double true_limit = sensor.info.gain * *limit + sensor.info.offset;
+    const auto one = estimate_capped(sensor, span, axis, true_limit);
     if (one && (!best || one->relative_error < best->relative_error)) best = one;
     if (!options.combine_sensors && best) break;
   }
@@ -222,7 +224,7 @@ void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis
   energy.n = best->n;
   energy.sensor = watts.sensor = best->sensor;
   energy.method = watts.method = "power over launch rate, at the power limit";
-  watts.value = *limit;
+  watts.value = best->energy / best->seconds;
   watts.standard_error = energy.standard_error / best->seconds;
   watts.degrees = best->degrees;
   watts.n = best->n;
@@ -247,7 +249,7 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
   auto whole = [&](const SlopeEstimate& e) {
     // Of a board whose states are not known nothing is claimed.
     const double state = e.repeatability > 0 ? std::hypot(e.repeatability, moving) : 0;
-    return std::hypot(scatter(e), z * state * e.value);
+    return std::hypot(scatter(e), z * state * e.value, z * e.systematic * e.value);
   };
   result.drift = energy.drift;
   result.scatter_half_width = scatter(energy);
@@ -327,6 +329,13 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   note_energy(trace, options, found, per, result);
   note_board(trace, result);
   const double energy = found.energy.value;
+  if (!(result.half_width <= kWidestInterval * energy)) {
+    // What could be anything must not win for its luck.
+    result.status = Status::unsupported;
+    result.message = fmt::format("energy is known to +-{:.0f} % only", 100 * result.half_width / energy);
+    for (const char* name : {"energy", "power", "idle_subtracted_energy"}) result.quantities.erase(name);
+    return result;
+  }
   if (!options.whole_budget && result.scatter_half_width > options.precision * energy) {
     result.status = Status::not_converged;
     result.message = fmt::format("energy is known to {:.2f} %, {:.2f} % was asked",

@@ -6,6 +6,7 @@
 
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/measure/energy.hpp"
+#include "measure/energy_plausible.hpp"
 #include "measure/energy_series.hpp"
 
 namespace ergotune {
@@ -191,6 +192,9 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   if (!(joules > 0)) return invalid(trace, "the counter counted nothing");
   if (!(units > 0)) return invalid(trace, "no launch completed");
   const double watts = joules / seconds;
+  for (const auto& increment : increments)
+    if (const auto why = why_implausible(info, increment.joules / increment.seconds); !why.empty())
+      return invalid(trace, why);
 
   // Edge noise: a tick is seen up to its uncertainty late (uniform), and counts whole steps.
   for (auto& increment : increments) {
@@ -220,6 +224,32 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   return estimate;
 }
 
+/// The longest stretch of one value: readings of real power never agree to the last digit for long.
+class StillStretch {
+ public:
+  void see(const PowerOver& reading) {
+    if (count_ == 0 || reading.watts != watts_) {
+      count_ = 0;
+      from_ = reading.middle();
+      watts_ = reading.watts;
+    }
+    ++count_;
+    if (count_ < longest_) return;
+    longest_ = count_;
+    seconds_ = reading.middle() - from_;
+    longest_watts_ = watts_;
+  }
+  /// Of `n` readings. A sensor that is polled faster than it updates shows each value a few times.
+  bool found(std::size_t n) const {
+    return (longest_ == n && n >= 5) || (longest_ >= 8 && seconds_ >= 0.6);
+  }
+  double watts() const { return longest_watts_; }
+
+ private:
+  std::size_t count_ = 0, longest_ = 0;
+  double watts_ = 0, from_ = 0, seconds_ = 0, longest_watts_ = 0;
+};
+
 SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                           const std::vector<TimeSpan>& pauses) {
   const SensorInfo& info = trace.info;
@@ -228,9 +258,11 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   std::vector<double> ratio, times;
   TimeSpan covered{INFINITY, -INFINITY};
   double watts = 0;
+  StillStretch still;
   for (const PowerOver& reading : power_series(trace, span, pauses)) {
     const double units = axis(reading.to) - axis(reading.from);
     if (!(units > 0)) continue;
+    still.see(reading);
     ratio.push_back(reading.watts * (reading.to - reading.from) / units);
     watts += reading.watts;
     times.push_back(reading.middle());
@@ -242,6 +274,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
     return invalid(
         trace, fmt::format("only {} readings whose window lies in the {:.2f} s measured", n, span.length()));
   if (!(watts > 0)) return invalid(trace, "it reads no power");
+  if (info.never_still && still.found(n)) return invalid(trace, fmt::format("it stood still at {:.6g} W", still.watts()));
   SlopeEstimate estimate;
   estimate.sensor = info.id;
   estimate.method = info.kind == SensorKind::exponential_power ? "mean power, lag undone"
@@ -292,12 +325,23 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
 
 SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                              const std::vector<TimeSpan>& pauses) {
+  if (!plausible(trace)) {
+    SensorTrace cleaned = trace;
+    if (const auto why = drop_implausible(cleaned); !why.empty()) return invalid(trace, why);
+    return estimate_slope(cleaned, span, axis, pauses);
+  }
   if (trace.readings.empty())
     return invalid(trace, trace.failure.empty() ? std::string("no reading came") : trace.failure);
   SlopeEstimate estimate = trace.info.kind == SensorKind::cumulative_energy
                                ? counter_slope(trace, span, axis, pauses)
                                : power_slope(trace, span, axis, pauses);
   estimate.repeatability = trace.info.repeatability;
+  estimate.scope = trace.info.scope;
+  estimate.metered = trace.info.gain != 1 || trace.info.offset != 0;
+  if (estimate.valid) {
+    const double units = axis(estimate.covered.to) - axis(estimate.covered.from);
+    estimate.systematic = calibration_error(trace.info, estimate.value * units / estimate.covered.length());
+  }
   if (!trace.failure.empty()) {
     if (!estimate.valid)
       estimate.why_not += "; " + trace.failure;
@@ -305,57 +349,6 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
       estimate.warnings.push_back(fmt::format("{} failed on the way: {}", trace.info.id, trace.failure));
   }
   return estimate;
-}
-
-SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates) {
-  std::vector<const SlopeEstimate*> good;
-  double best = INFINITY;
-  for (const auto& e : estimates)
-    if (e.valid) best = std::min(best, e.half_width());
-  for (const auto& e : estimates)
-    if (e.valid && e.half_width() <= 3 * best) good.push_back(&e);
-  if (good.empty()) {
-    SlopeEstimate none;
-    for (const auto& e : estimates) none.why_not += (none.why_not.empty() ? "" : "; ") + e.why_not;
-    return none;
-  }
-  SlopeEstimate out = *good.front();
-  if (good.size() == 1) return out;
-  // Sensors of one board see the same power, so their errors go together: no gain in the standard error is
-  // claimed, and half their difference is a part of it.
-  const auto count = static_cast<double>(good.size());
-  double value = 0, error = 0, low = INFINITY, high = -INFINITY, worst = 0;
-  out.degrees = 0;
-  out.n = 0;
-  out.method.clear();
-  out.sensor.clear();
-  out.warnings.clear();
-  out.drift = 0;
-  for (const auto* e : good) {
-    value += e->value / count;
-    error += e->standard_error / count;
-    low = std::min(low, e->value);
-    high = std::max(high, e->value);
-    worst = std::max(worst, e->standard_error);
-    out.degrees = std::max(out.degrees, e->degrees);
-    out.n += e->n;
-    out.covered.from = std::min(out.covered.from, e->covered.from);
-    out.covered.to = std::max(out.covered.to, e->covered.to);
-    out.method += (out.method.empty() ? "" : " and ") + e->method;
-    out.sensor += (out.sensor.empty() ? "" : ",") + e->sensor;
-    out.warnings.insert(out.warnings.end(), e->warnings.begin(), e->warnings.end());
-    if (std::abs(e->drift) > std::abs(out.drift)) out.drift = e->drift;
-    out.repeatability = std::max(out.repeatability, e->repeatability);
-  }
-  out.value = value;
-  const double difference = high - low;
-  out.standard_error = error;
-  if (difference > 3 * std::sqrt(2.0) * worst) {
-    out.standard_error = std::hypot(error, difference / 4);
-    if (difference > 0.02 * value)
-      out.warnings.push_back(fmt::format("sensors disagree by {:.1f} %", 100 * difference / value));
-  }
-  return out;
 }
 
 }  // namespace ergotune

@@ -7,7 +7,9 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/observer_registry.hpp"
+#include "ergotune/power/control.hpp"
 #include "kernel/configure.hpp"
+#include "measure/clock_watch.hpp"
 #include "measure/loaded_round.hpp"
 #include "measure/mix.hpp"
 #include "measure/observation.hpp"
@@ -39,6 +41,7 @@ struct Runner::State {
   OutputCheck outputs;
   Timer timer;
   Observation observation;
+  ClockWatch watch;
   std::vector<std::string> observer_names;
   std::vector<std::string> parameter_names;
   bool inputs_suspect = false;
@@ -70,6 +73,9 @@ struct Runner::State {
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, Measurement& result);
+  void look_around(Workload& workload);
+  void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
+  void look_often_enough(Workload& workload, double round_seconds);
 };
 
 /// The first round of a configuration; what the device refuses is said with the kernel that it was.
@@ -186,6 +192,46 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
   observation.collect(result, timing.gave_up);
 }
 
+/// Load for a moment: what a board shows only under load, it shows then.
+void Runner::State::look_around(Workload& workload) {
+  constexpr double kMoment = 0.25;  // s
+  constexpr std::size_t kLooks = 5;
+  const double begin = host_seconds();
+  while (host_seconds() - begin < kMoment || (watch.looks() < kLooks && host_seconds() - begin < 4 * kMoment))
+    timer.once(workload);
+}
+
+/// Rounds until the board runs at the clock that it was set to: a change takes its time, and some boards change only under
+/// load. One that is held down for another reason never will.
+void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
+  if (!watch.watching() || run.asked_clock_mhz <= 0) return;
+  constexpr double kLongest = 0.5;  // s; 0.2 s and less were seen on several generations
+  const double begin = host_seconds();
+  bool seen_otherwise = false;
+  while (host_seconds() - begin < kLongest) {
+    const BoardState state = watch.look();
+    if (!state.core_clock_mhz) return;
+    const auto& reasons = state.clock_reasons;
+    if (same_clock(run.asked_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
+      if (seen_otherwise && run.set_at > 0)
+        result.quantities["clock_latency"] = {host_seconds() - run.set_at, 0, 1, "board monitor, under load", {},
+                                              Provenance::measured};
+      return;
+    }
+    if (std::find(reasons.begin(), reasons.end(), "power_cap") != reasons.end()) return;
+    seen_otherwise = true;
+    timer.once(workload);
+  }
+}
+
+/// A short kernel is over before the board was looked at.
+void Runner::State::look_often_enough(Workload& workload, double round_seconds) {
+  constexpr std::size_t kLooks = 4;
+  constexpr double kLongest = 0.15;  // s
+  const double begin = host_seconds();
+  while (watch.looks() < kLooks && host_seconds() - begin + round_seconds < kLongest) timer.once(workload);
+}
+
 void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
                         const RunOptions& run, Measurement& result) {
   const double started = host_seconds();
@@ -203,6 +249,13 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   // The round that is verified is the first of all: what comes after it may rely on kernels that work.
   buffers.restore(inputs_suspect);
   inputs_suspect = false;
+  watch.open(run.watched);
+  if (run.look_only) {
+    watch.begin();
+    look_around(round.workload());
+    watch.end();
+    return watch.note(result, 0, run.clock_tolerance, true);
+  }
   if (!run.reference_only) outputs.expect(configuration);
   const double first_seconds = first_round(round);
   if (outputs.wanted()) {
@@ -215,13 +268,18 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   if (!observation.empty()) observation.register_configuration(observed);
+  wait_for_clock(round.workload(), run, result);
+  watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);
   if (!note_time(timing, result)) return;
   if (problem.has_named_kernels() && !timing.gave_up) {
     if (buffers.has_in_out()) buffers.restore();
     measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
   }
+  if (watch.watching()) look_often_enough(round.workload(), timing.estimate.value);
   observe(round.workload(), timing, result);
+  watch.end();
+  watch.note(result, run.asked_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);
 }
 
@@ -293,6 +351,7 @@ Measurement Runner::run(const Configuration& configuration, std::span<const Bina
     state_->inputs_suspect = true;
   }
   state_->observation.cancel();
+  state_->watch.end();
   result.finished_at = wall_seconds();
   // Loading and unloading are the driver's time, not ours: all that is not verification counts as measuring.
   result.measure_seconds = host_seconds() - started - result.verify_seconds;

@@ -132,6 +132,23 @@ class AmdgpuControl final : public Control {
     return write_file(sysfs_, file(quantity), std::to_string(level->number));
   }
 
+  /// Firmware keeps somewhat below a level's nominal clock.
+  double clock_tolerance() const override { return 0.05; }
+
+  ControlResult check(ControlQuantity quantity, double value) override {
+    if (quantity == ControlQuantity::power_limit_w) {
+      const auto now = cap_.empty() ? std::nullopt : sysfs_.read_integer(cap_);
+      // The driver counts whole watts.
+      if (!now || std::abs(static_cast<double>(*now) * 1e-6 - value) <= 1) return {};
+      return changed_meanwhile(quantity, value, static_cast<double>(*now) * 1e-6);
+    }
+    // Which levels are allowed cannot be read; that they are still chosen by hand can.
+    const auto level = sysfs_.read(level_file());
+    if (!level || *level == "manual") return {};
+    return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"manual\"",
+                                               quantity_words(quantity), value, level_file().string(), *level)};
+  }
+
   ControlResult restore(const RestoreStep& step) override {
     if (step.kind == kSysfsStep && !cap_.empty() && step.target == cap_)
       return restore_text(sysfs_, cap_, step.value);

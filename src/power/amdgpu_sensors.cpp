@@ -60,6 +60,9 @@ class AmdgpuMonitor : public BoardMonitor {
     state.core_voltage_v = scaled("in0_input", 1e-3);
     state.power_w = scaled(card_.power_file.c_str(), 1e-6);
     state.power_limit_w = scaled("power1_cap", 1e-6);
+    // The driver does not say why a clock is low; a power at its cap says it.
+    if (state.power_w && state.power_limit_w && *state.power_w >= 0.97 * *state.power_limit_w)
+      state.clock_reasons.emplace_back("power_cap");
     return state;
   }
 
@@ -77,13 +80,18 @@ SensorInfo describe(const Card& card) {
   SensorInfo info;
   info.id = "amdgpu:" + card.name;
   info.name = "amdgpu " + card.name + " " + card.power_file;
-  // the firmware averages over a time that differs by generation: 0 until calibration finds it
+  // the firmware averages over a time that differs by generation
   info.kind =
       card.power_file == "power1_average" ? SensorKind::windowed_power : SensorKind::instantaneous_power;
   info.scope = SensorScope::board;
   info.pci_address = card.pci_address;
   info.driver = "amdgpu";
   info.unit_step = 1e-6;
+  if (info.kind == SensorKind::windowed_power) {
+    // Until calibration finds it: longer than any that is known. Too long a window costs time, too short a one truth.
+    info.window = 1.0;
+    info.update_period = 0.1;
+  }
   return info;
 }
 
@@ -122,6 +130,12 @@ class AmdgpuFamily : public SensorFamily {
   std::unique_ptr<BoardMonitor> monitor(const std::string&, const std::string& pci_address) override {
     for (const auto& card : find_cards(sysfs_))
       if (!pci_address.empty() && card.pci_address == normalise_pci_address(pci_address))
+        return std::make_unique<AmdgpuMonitor>(sysfs_, card);
+    return nullptr;
+  }
+  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+    for (const auto& card : find_cards(sysfs_))
+      if (control == "amdgpu" || control == "amdgpu:" + card.name)
         return std::make_unique<AmdgpuMonitor>(sysfs_, card);
     return nullptr;
   }

@@ -66,10 +66,18 @@ std::string quantity_unit(ControlQuantity quantity) {
   return quantity == ControlQuantity::power_limit_w ? "W" : "MHz";
 }
 
+ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now) {
+  const auto unit = quantity_unit(quantity);
+  return {ControlStatus::failed,
+          fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_words(quantity), asked, unit, now, unit)};
+}
+
 std::string error_words(ControlQuantity quantity, double value, const std::string& reason) {
   return fmt::format("{} {:g} {}: {}", quantity_words(quantity), value, quantity_unit(quantity), reason);
 }
 
+std::string Control::foreign_under_load(const std::vector<std::string>&, std::optional<double>) const { return {}; }
+ControlResult Control::check(ControlQuantity, double) { return {}; }
 ControlResult Control::acquire(const std::string&, bool) { return {}; }
 ControlResult Control::release() { return {}; }
 
@@ -116,7 +124,9 @@ double nearest_value(const ControlRange& range, double value) {
 
 ControlResult check_value(ControlQuantity quantity, const ControlRange& range, double value) {
   if (!range.supported)
-    return {ControlStatus::not_supported, quantity_words(quantity) + " cannot be set on this device"};
+    return {ControlStatus::not_supported,
+            fmt::format("{} cannot be set on this device{}{}", quantity_words(quantity),
+                        range.why_not.empty() ? "" : ": ", range.why_not)};
   const auto unit = quantity_unit(quantity);
   if (!std::isfinite(value))
     return {ControlStatus::invalid_value, error_words(quantity, value, "not a finite number")};
@@ -134,12 +144,16 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
                                   unit, range.values.size(), range.values.front(), range.values.back()))};
 }
 
-std::string describe_clock_outcome(double asked_mhz, double ran_mhz,
-                                   const std::vector<std::string>& reasons) {
-  if (!(asked_mhz > 0) || !std::isfinite(ran_mhz)) return {};
+bool same_clock(double asked_mhz, double ran_mhz, double tolerance) {
   constexpr double kHalfStep = 7.5;  // NVIDIA clocks come in steps of 15 MHz
-  if (std::abs(asked_mhz - ran_mhz) <= std::max(0.01 * asked_mhz, kHalfStep)) return {};
+  return std::abs(asked_mhz - ran_mhz) <= std::max(tolerance * asked_mhz, kHalfStep);
+}
+
+std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
+                                   double tolerance) {
+  if (!(asked_mhz > 0) || !std::isfinite(ran_mhz) || same_clock(asked_mhz, ran_mhz, tolerance)) return {};
   std::string words = fmt::format("asked {:.0f} MHz, ran {:.0f} MHz", asked_mhz, ran_mhz);
+  if (ran_mhz > asked_mhz) return words;
   for (auto reason : reasons) {
     std::replace(reason.begin(), reason.end(), '_', ' ');
     words += ", " + reason;
@@ -181,7 +195,10 @@ std::unique_ptr<Control> open_control(const std::string& id, const ControlEnviro
   else
     reason = "controls are named nvml:N, tegra, amdgpu:cardN, cpufreq";
   if (control) return control;
+  if (reason.empty()) reason = "the driver does not say why";
   const auto here = list_controls(environment);
+  if (std::find(here.begin(), here.end(), id) != here.end())
+    throw UserError(fmt::format("control \"{}\" cannot be opened: {}", id, reason));
   throw UserError(fmt::format("no control \"{}\": {}{}", id, reason,
                               here.empty() ? "; there is no control on this machine" : suggestion(id, here)));
 }
@@ -191,7 +208,8 @@ std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_
   require_controls_allowed();
   auto direct = open_control(id, environment);
   std::string helper_reason;
-  if (auto helped = open_helper_control(direct->device_key(), environment, helper_reason)) return helped;
+  const std::string key = direct->device_key();
+  if (auto helped = open_helper_control(key, environment, helper_reason, direct)) return helped;
   if (direct->permitted()) return direct;
   if (why_not)
     *why_not = fmt::format(

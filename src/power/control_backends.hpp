@@ -18,6 +18,8 @@ inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";
 std::string quantity_words(ControlQuantity quantity);
 /// "core clock 1410 MHz: <reason>".
 std::string error_words(ControlQuantity quantity, double value, const std::string& reason);
+/// What Control::check() says where it reads back something else.
+ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now);
 
 // Each opens or returns nullptr with the reason in words.
 std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlEnvironment& environment,
@@ -26,9 +28,11 @@ std::unique_ptr<Control> open_tegra_control(const ControlEnvironment& environmen
 std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
                                              std::string& reason);
 std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason);
-/// Through ergotuned, by device key.
+/// Through ergotuned, by device key. `direct` is the same device opened without it: taken over, for reading, where the
+/// helper serves.
 std::unique_ptr<Control> open_helper_control(const std::string& device_key,
-                                             const ControlEnvironment& environment, std::string& reason);
+                                             const ControlEnvironment& environment, std::string& reason,
+                                             std::unique_ptr<Control>& direct);
 
 std::vector<std::string> list_nvml_controls(const ControlEnvironment& environment);
 std::vector<std::string> list_tegra_controls(const ControlEnvironment& environment);

@@ -8,6 +8,7 @@
 #include "base/sysfs.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
+#include "power/sensor_family.hpp"
 
 namespace ergotune {
 namespace {
@@ -122,6 +123,23 @@ class CpufreqControl final : public Control {
     return worst;
   }
 
+  /// What a core reads under load is measured over a tick.
+  double clock_tolerance() const override { return 0.03; }
+
+  ControlResult check(ControlQuantity quantity, double value) override {
+    if (quantity != ControlQuantity::core_clock_mhz) return {};
+    for (const auto& policy : policies_) {
+      long long low = 0, high = 0;
+      if (!read_range(sysfs_, policy.files(), low, high)) continue;
+      // Drivers without a list round to what the hardware knows, 100 MHz steps at most.
+      const double step = policy.available.empty() ? 51 : 0.5;
+      for (const long long now : {low, high})
+        if (std::abs(static_cast<double>(now) * 1e-3 - value) > step)
+          return changed_meanwhile(quantity, value, static_cast<double>(now) * 1e-3);
+    }
+    return {};
+  }
+
   ControlResult restore(const RestoreStep& step) override {
     for (const auto& policy : policies_) {
       if (step.kind == kFrequencyRangeStep && step.target == policy.files().min)
@@ -139,7 +157,33 @@ class CpufreqControl final : public Control {
   std::vector<Policy> policies_;
 };
 
+/// The fastest core's clock: a kernel runs on some of them, and those that rest read low.
+class CpufreqMonitor : public BoardMonitor {
+ public:
+  CpufreqMonitor(Sysfs sysfs, std::vector<Policy> policies)
+      : sysfs_(std::move(sysfs)), policies_(std::move(policies)) {}
+  BoardState read() override {
+    BoardState state;
+    for (const auto& policy : policies_) {
+      const auto khz = sysfs_.read_integer(policy.folder / "scaling_cur_freq");
+      if (!khz || *khz <= 0) continue;
+      state.core_clock_mhz = std::max(state.core_clock_mhz.value_or(0), static_cast<double>(*khz) * 1e-3);
+    }
+    return state;
+  }
+
+ private:
+  Sysfs sysfs_;
+  std::vector<Policy> policies_;
+};
+
 }  // namespace
+
+std::unique_ptr<BoardMonitor> make_cpufreq_monitor() {
+  const auto sysfs = Sysfs::from_environment();
+  auto policies = find_policies(sysfs);
+  return policies.empty() ? nullptr : std::make_unique<CpufreqMonitor>(sysfs, std::move(policies));
+}
 
 std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason) {
   auto policies = find_policies(Sysfs(environment.sysfs_root));

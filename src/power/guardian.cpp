@@ -19,6 +19,7 @@
 #include "ergotune/base/error.hpp"
 #include "power/guardian_report.hpp"
 #include "power/journal.hpp"
+#include "power/restore_process.hpp"
 
 namespace ergotune {
 namespace {
@@ -110,6 +111,8 @@ void log(const Task& task, const RestoreReport& report) {
 
 int run_guardian(const std::vector<std::string>& arguments) {
   ignore_signals();
+  if (!arguments.empty() && arguments.front() == kRestoreWord)
+    return run_restorer({arguments.begin() + 1, arguments.end()});
   std::optional<Task> task;
   std::optional<StateFolder> folder;
   std::unique_ptr<Control> control;
@@ -130,8 +133,9 @@ int run_guardian(const std::vector<std::string>& arguments) {
   if (!asked) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
   // An orphan has time: nobody waits for it, and nobody else will restore.
-  const auto report = restore_journal(*folder, file, task->environment, true,
-                                      asked ? task->attempts : task->attempts + 3, control.get());
+  RestoreRound round;
+  round.attempts = asked ? task->attempts : task->attempts + 3;
+  const auto report = restore_apart(*folder, file, task->environment, round);
   if (asked)
     say(format_report(report));
   else if (!report.summary.empty())

@@ -30,6 +30,8 @@ std::string& guardian_verb() {
   return verb;
 }
 
+}  // namespace
+
 // A program that never said it understands the verb must not be started with it: an interpreter would take
 // the verb for a script. The ergotune command lies beside the library then (a Python package, an
 // application's folder).
@@ -49,12 +51,14 @@ std::string guardian_program(std::string& verb) {
   return {};
 }
 
-void close_from(int first) {
+void close_descriptors_from(int first) {
 #ifdef SYS_close_range
   if (::syscall(SYS_close_range, static_cast<unsigned>(first), ~0u, 0u) == 0) return;
 #endif
   for (int descriptor = first; descriptor < 65536; ++descriptor) ::close(descriptor);
 }
+
+namespace {
 
 // In the child of a fork: async-signal-safe calls only.
 [[noreturn]] void become_guardian(const char* program, char* const* arguments, int socket, int lock) {
@@ -72,7 +76,7 @@ void close_from(int first) {
   for (const int standard : {0, 1, 2}) ::dup2(null, standard);
   ::dup2(high_socket, 3);
   ::dup2(high_lock, 4);
-  close_from(5);
+  close_descriptors_from(5);
   ::execv(program, arguments);
   ::_exit(127);
 }

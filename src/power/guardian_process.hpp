@@ -16,6 +16,11 @@
 
 namespace ergotune {
 
+/// The program that understands the guardian's verb, and that verb; empty when there is none.
+std::string guardian_program(std::string& verb);
+/// Async-signal-safe.
+void close_descriptors_from(int first);
+
 class GuardianProcess {
  public:
   GuardianProcess() = default;

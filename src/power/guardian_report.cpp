@@ -1,8 +1,26 @@
 #include "power/guardian_report.hpp"
 
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace ergotune {
+namespace {
+
+std::mutex failed_mutex;
+std::vector<RestoreReport> failed_restores;
+
+}  // namespace
+
+void note_failed_restore(const RestoreReport& report) {
+  const std::lock_guard hold(failed_mutex);
+  failed_restores.push_back(report);
+}
+
+std::vector<RestoreReport> take_failed_restores() {
+  const std::lock_guard hold(failed_mutex);
+  return std::exchange(failed_restores, {});
+}
 
 std::string format_report(const RestoreReport& report) {
   using Json = nlohmann::json;
@@ -19,6 +37,13 @@ std::string format_report(const RestoreReport& report) {
                       {"summary", report.summary},
                       {"outcomes", std::move(outcomes)}};
   return document.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string words_of(const RestoreReport& report) {
+  std::string words = report.summary;
+  for (const auto& outcome : report.outcomes)
+    if (!outcome.result.ok()) words += "\n  " + (outcome.words.empty() ? outcome.result.message : outcome.words);
+  return words;
 }
 
 bool parse_report(const std::string& text, RestoreReport& report) {

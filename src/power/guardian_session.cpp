@@ -18,7 +18,9 @@
 #include "ergotune/power/guardian.hpp"
 #include "power/control_backends.hpp"
 #include "power/guardian_process.hpp"
+#include "power/guardian_report.hpp"
 #include "power/journal.hpp"
+#include "power/restore_process.hpp"
 
 namespace ergotune {
 namespace {
@@ -119,15 +121,21 @@ struct ControlSession::State {
       return true;
     } catch (const std::exception& error) {
       ended = true;
-      const auto report =
-          restore_journal(*folder, folder->journal_file(journal.device_key), control->environment(), true,
-                          options.restore_attempts, control.get());
+      const auto report = restore();
       ended_because = fmt::format("the guardian was ended by somebody and no other could be started ({}); {}",
                                   error.what(), report.complete ? "everything was put back" : report.summary);
       notes.push_back(ended_because);
       current.clear();
+      if (!report.complete) note_failed_restore(report);
       return false;
     }
+  }
+
+  // What the guardian would do.
+  RestoreReport restore() {
+    RestoreRound round;
+    round.attempts = options.restore_attempts;
+    return restore_apart(*folder, folder->journal_file(journal.device_key), control->environment(), round);
   }
 
   // Journal before change: durable on disk, with the steps of `quantity`.
@@ -172,8 +180,10 @@ struct ControlSession::State {
     }
     RestoreReport report;
     if (damage.empty()) {
-      report = restore_journal(*folder, file, control->environment(), false, options.restore_attempts,
-                               control.get());
+      RestoreRound round;
+      round.replay_after_restart = false;
+      round.attempts = options.restore_attempts;
+      report = restore_apart(*folder, file, control->environment(), round);
     } else {
       report.complete = false;
       report.summary =
@@ -250,6 +260,8 @@ pid_t ControlSession::guardian_pid() const {
   return std::max<pid_t>(state_->guardian.pid(), 0);
 }
 
+bool ControlSession::taking_over() const { return state_->options.take_over; }
+
 std::vector<std::string> ControlSession::notes() const {
   std::lock_guard hold(state_->mutex);
   return state_->notes;
@@ -278,6 +290,11 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   ControlResult result;
   try {
     result = state.control->set(quantity, value);
+    // A driver may take a setting and leave things as they are.
+    if (result.ok()) {
+      if (result = state.control->check(quantity, value); !result.ok())
+        result.message = "the driver took it without complaint, but it is not in force: " + result.message;
+    }
   } catch (const std::exception& error) {
     result = {ControlStatus::failed, error_words(quantity, value, error.what())};
   }
@@ -289,6 +306,23 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
     state.current.erase(quantity);  // half of it may have been done
   }
   return result;
+}
+
+ControlResult ControlSession::check() {
+  std::lock_guard hold(state_->mutex);
+  for (const auto& [quantity, value] : state_->current) {
+    try {
+      if (auto result = state_->control->check(quantity, value); !result.ok()) return result;
+    } catch (const std::exception& error) {
+      return {ControlStatus::failed, error_words(quantity, value, error.what())};
+    }
+  }
+  return {};
+}
+
+void ControlSession::doubt() {
+  std::lock_guard hold(state_->mutex);
+  state_->current.clear();
 }
 
 ControlResult ControlSession::apply(const ControlSetting& setting) {
@@ -332,20 +366,28 @@ RestoreReport ControlSession::finish() {
   if (state.control->guarded_elsewhere()) {
     if (auto result = state.control->release(); !result.ok()) {
       report.complete = false;
-      report.summary = result.message;
+      report.summary = fmt::format("{}: {}", report.device, result.message);
+      note_failed_restore(report);
     }
     return report;
   }
-  constexpr double kRestoreTime = 20;  // s: the guardian's own attempts take up to 3
+  constexpr double kRestoreTime = 30;  // s: the guardian's own attempts take up to 3, 20 where the driver hangs
   if (!state.guardian.finish(report, kRestoreTime)) {
-    // No guardian: do its work.
-    report = restore_journal(*state.folder, state.folder->journal_file(state.journal.device_key),
-                             state.control->environment(), true, state.options.restore_attempts,
-                             state.control.get());
+    if (state.guardian.alive()) {
+      // It has the journal and the lock, and goes on: two at one device would be in each other's way.
+      report.complete = false;
+      report.summary = fmt::format(
+          "{}: the guardian (pid {}) has not put everything back within {:g} s and goes on trying; \"ergotune clocks "
+          "status\" and guardian.log in {} tell more",
+          state.control->id(), state.guardian.pid(), kRestoreTime, state.folder->path().string());
+    } else {
+      report = state.restore();
+    }
   }
   report.device = state.control->id();
   state.guardian.abandon();
   state.lock.reset();
+  if (!report.complete) note_failed_restore(report);
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -21,6 +22,8 @@ namespace ergotune {
 namespace {
 
 using namespace helper;
+
+constexpr const char* kGone = "ergotuned has gone; its guardian puts back what it had set";
 
 class Connection {
  public:
@@ -60,13 +63,20 @@ class Connection {
     }
     Header header;
     const auto hello = connection->receive(header);
+    if (const auto* refusal = hello ? std::get_if<DoneAnswer>(&*hello) : nullptr) {
+      reason = fmt::format("ergotuned at {}: {}", path, refusal->message);
+      return nullptr;
+    }
     if (!hello || !std::holds_alternative<Hello>(*hello)) {
-      reason = fmt::format("what listens at {} is not this version of ergotuned", path);
+      reason = fmt::format("what listens at {} is not this version of ergotuned, or ended the connection", path);
       return nullptr;
     }
     connection->nonce_ = header.nonce;
     return connection;
   }
+
+  /// Nobody answers any more.
+  bool lost() const { return lost_; }
 
   Answer call(const Request& request) {
     std::lock_guard hold(mutex_);
@@ -79,7 +89,8 @@ class Connection {
     if (n == static_cast<ssize_t>(bytes.size()))
       if (auto answer = receive(header); answer && header.nonce == nonce_ && header.sequence == sequence)
         return std::move(*answer);
-    return DoneAnswer{ControlStatus::failed, "ergotuned has gone; its guardian puts back what it had set", 0};
+    lost_ = true;
+    return DoneAnswer{ControlStatus::failed, kGone, 0};
   }
 
  private:
@@ -95,6 +106,7 @@ class Connection {
   int socket_;
   std::uint64_t nonce_ = 0, sequence_ = 0;
   std::mutex mutex_;
+  std::atomic<bool> lost_ = false;
 };
 
 ControlResult result_of(const Answer& answer) {
@@ -104,10 +116,12 @@ ControlResult result_of(const Answer& answer) {
 
 class HelperControl final : public Control {
  public:
-  HelperControl(std::unique_ptr<Connection> connection, Device device, ControlEnvironment environment)
+  HelperControl(std::unique_ptr<Connection> connection, Device device, ControlEnvironment environment,
+                std::unique_ptr<Control> direct)
       : connection_(std::move(connection)),
         device_(std::move(device)),
-        environment_(std::move(environment)) {}
+        environment_(std::move(environment)),
+        direct_(std::move(direct)) {}
   ~HelperControl() override { stop_renewing(); }
 
   std::string id() const override { return device_.id; }
@@ -115,7 +129,20 @@ class HelperControl final : public Control {
   ControlEnvironment environment() const override { return environment_; }
   bool permitted() override { return true; }
   bool guarded_elsewhere() const override { return true; }
-  // The daemon looks, keeps and puts back.
+  std::string reopen_id() const override { return direct_ ? direct_->reopen_id() : id(); }
+  // Reading needs no privilege; changing, keeping and putting back are the daemon's.
+  std::string foreign_under_load(const std::vector<std::string>& reasons,
+                                 std::optional<double> ran_mhz) const override {
+    return direct_ ? direct_->foreign_under_load(reasons, ran_mhz) : std::string();
+  }
+  bool may_hide_a_lock() const override { return direct_ && direct_->may_hide_a_lock(); }
+  double clock_tolerance() const override { return direct_ ? direct_->clock_tolerance() : 0.01; }
+  std::string lost() const override { return connection_->lost() ? kGone : std::string(); }
+  // The daemon reads back what it has set whenever a lease is renewed; one that has ended was put back.
+  ControlResult check(ControlQuantity, double) override {
+    return result_of(connection_->call(RenewRequest{device_.key}));
+  }
+  // The daemon looks at what is set before it gives a lease.
   std::string foreign_setting() override { return {}; }
   std::vector<RestoreStep> snapshot() override { return {}; }
   ControlResult restore(const RestoreStep&) override {
@@ -180,6 +207,7 @@ class HelperControl final : public Control {
   ControlEnvironment environment_;
   std::map<ControlQuantity, ControlRange> ranges_;
   std::map<double, std::vector<double>> clocks_;
+  std::unique_ptr<Control> direct_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool released_ = false;
@@ -189,7 +217,8 @@ class HelperControl final : public Control {
 }  // namespace
 
 std::unique_ptr<Control> open_helper_control(const std::string& device_key,
-                                             const ControlEnvironment& environment, std::string& reason) {
+                                             const ControlEnvironment& environment, std::string& reason,
+                                             std::unique_ptr<Control>& direct) {
   auto connection = Connection::open(environment.helper_socket, reason);
   if (!connection) return nullptr;
   const auto answer = connection->call(ListRequest{});
@@ -200,7 +229,7 @@ std::unique_ptr<Control> open_helper_control(const std::string& device_key,
   }
   for (const auto& device : list->devices) {
     if (device.key != device_key) continue;
-    if (device.allowed) return std::make_unique<HelperControl>(std::move(connection), device, environment);
+    if (device.allowed) return std::make_unique<HelperControl>(std::move(connection), device, environment, std::move(direct));
     reason = fmt::format("ergotuned's policy does not let you set clocks of {}", device.id);
     return nullptr;
   }

@@ -7,8 +7,8 @@ namespace ergotune {
 static constexpr ControlQuantity last_value(ControlQuantity) { return ControlQuantity::power_limit_w; }
 static constexpr ControlStatus last_value(ControlStatus) { return ControlStatus::failed; }
 static auto fields(ControlRange& range) {
-  auto& [supported, values, low, high, current, default_value] = range;
-  return std::tie(supported, values, low, high, current, default_value);
+  auto& [supported, values, low, high, current, default_value, why_not] = range;
+  return std::tie(supported, values, low, high, current, default_value, why_not);
 }
 
 namespace helper {

@@ -19,7 +19,7 @@
 namespace ergotune::helper {
 
 inline constexpr std::uint32_t kMagic = 0x47525445;  // "ETRG"
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
 inline constexpr std::size_t kMaxMessage = 16384;
 inline constexpr std::size_t kMaxText = 1024;
 inline constexpr std::size_t kMaxValues = 1024;
@@ -66,6 +66,7 @@ struct SetRequest {
   ControlQuantity quantity = ControlQuantity::core_clock_mhz;
   double value = 0;
 };
+/// Answered with failed, though the lease goes on, where what was set is not set any more.
 struct RenewRequest {
   std::string device;
 };

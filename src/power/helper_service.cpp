@@ -42,6 +42,51 @@ void Service::audit(const Client& client, const std::string& what) {
   log_(fmt::format("uid {} pid {}: {}", client.peer.uid, client.peer.pid, printable(what)));
 }
 
+void Service::refused(uid_t uid, const std::string& what, double now) {
+  auto& bucket = refusals_[uid];
+  bucket.allowance =
+      std::min(kRefusalBurst, bucket.allowance + std::max(0.0, now - bucket.filled_at) * kRefusalsPerSecond);
+  bucket.filled_at = now;
+  if (bucket.allowance < 1) {
+    ++bucket.left_out;
+    return;
+  }
+  bucket.allowance -= 1;
+  log_(fmt::format("uid {}: refused: {}{}", uid, printable(what),
+                   bucket.left_out == 0 ? "" : fmt::format(" (and {} more before it)", bucket.left_out)));
+  bucket.left_out = 0;
+}
+
+void Service::audit_refusal(const Client& client, const std::string& what, double now) {
+  refused(client.peer.uid, fmt::format("pid {}: {}", client.peer.pid, what), now);
+}
+
+void Service::set_policy(Policy policy) {
+  policy_ = std::move(policy);
+  std::vector<std::string> over;
+  for (auto& [key, lease] : leases_) {
+    const auto client = clients_.find(lease.client);
+    const Rule* rule = client == clients_.end() ? nullptr : policy_.rule_for(client->second.peer, lease.id, key);
+    bool within = rule != nullptr;
+    if (rule)
+      for (const auto& [quantity, value] : lease.session->current())
+        within = within &&
+                 check_value(quantity, clamp_range(lease.session->control().range(quantity), *rule, quantity), value).ok();
+    if (!within) {
+      over.push_back(key);
+      continue;
+    }
+    lease.rule = *rule;
+    lease.lifetime = std::min(lease.lifetime, policy_.lease_seconds);
+  }
+  for (const auto& key : over) end(key, "the policy does not allow it any more");
+}
+
+bool Service::holds_lease(std::uint64_t client) const {
+  return std::any_of(leases_.begin(), leases_.end(),
+                     [&](const auto& entry) { return entry.second.client == client; });
+}
+
 void Service::look_for_devices() {
   std::vector<std::string> ids = devices_.list();
   std::erase_if(known_,
@@ -79,11 +124,11 @@ std::string Service::handle(std::uint64_t number, std::string_view bytes, double
   Header header;
   const auto request = decode_request(bytes, header);
   if (!request) {
-    audit(client, fmt::format("refused: {} bytes that are no request", bytes.size()));
+    audit_refusal(client, fmt::format("{} bytes that are no request", bytes.size()), now);
     return {};
   }
   if (header.nonce != client.nonce || header.sequence != client.last_sequence + 1) {
-    audit(client, "refused: a replayed or reordered request");
+    audit_refusal(client, "a replayed or reordered request", now);
     return {};
   }
   client.last_sequence = header.sequence;
@@ -132,18 +177,18 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
   if (!known) return refuse(ControlStatus::invalid_value, "the helper knows no such device");
   const Rule* rule = policy_.rule_for(client.peer, known->id, known->key);
   if (!rule) {
-    audit(client, fmt::format("refused: {} is not in the policy for this user", known->id));
+    audit_refusal(client, fmt::format("{} is not in the policy for this user", known->id), now);
     return refuse(
         ControlStatus::no_permission,
         fmt::format("the helper's policy does not let user {} set clocks of {}", client.peer.uid, known->id));
   }
   if (request.take_over && !rule->take_over) {
-    audit(client, fmt::format("refused: taking over {}", known->id));
+    audit_refusal(client, fmt::format("taking over {}", known->id), now);
     return refuse(ControlStatus::no_permission, "the helper's policy does not allow --take-over");
   }
   if (const auto held = leases_.find(known->key); held != leases_.end()) {
     const auto& holder = clients_[held->second.client].peer;
-    audit(client, fmt::format("refused: {} is leased to pid {}", known->id, holder.pid));
+    audit_refusal(client, fmt::format("{} is leased to pid {}", known->id, holder.pid), now);
     return refuse(
         ControlStatus::no_permission,
         fmt::format("{} is in use by another session (pid {}, user {})", known->id, holder.pid, holder.uid));
@@ -157,7 +202,7 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
     options.wait_for_guardian = 2;
     lease.session = devices_.start(devices_.open(known->id), options);
   } catch (const std::exception& error) {
-    audit(client, fmt::format("refused: {}", error.what()));
+    audit_refusal(client, error.what(), now);
     return refuse(ControlStatus::failed, error.what());
   }
   lease.client = number;
@@ -204,6 +249,7 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
                               quantity_words(request.quantity), lease->id));
   auto result = check_value(request.quantity, range, request.value);
   if (result.ok()) {
+    if (!lease->session->check().ok()) lease->session->doubt();  // somebody else has changed it: it is set again
     result = lease->session->set(request.quantity, request.value);
   } else {
     result.message += " within the helper's policy";
@@ -219,7 +265,8 @@ Answer Service::answer(std::uint64_t number, Client&, const RenewRequest& reques
   auto* lease = lease_of(number, request.device, refusal);
   if (!lease) return refusal;
   lease->until = now + lease->lifetime;
-  return DoneAnswer{ControlStatus::ok, "", lease->lifetime};
+  const auto set = lease->session->check();
+  return DoneAnswer{set.status, set.message, lease->lifetime};
 }
 
 Answer Service::answer(std::uint64_t number, Client& client, const ReleaseRequest& request, double) {

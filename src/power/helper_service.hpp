@@ -44,7 +44,13 @@ class Service {
   double next_expiry(double now) const;
   /// Leases in force.
   std::size_t leases() const { return leases_.size(); }
-  void set_policy(Policy policy) { policy_ = std::move(policy); }
+  /// What it does not allow any more ends at once and is put back.
+  void set_policy(Policy policy);
+  /// Whether a client has a lease.
+  bool holds_lease(std::uint64_t client) const;
+  /// Notes a refusal of something that is no request of a client's. As all refusals it is told in the log as long as there
+  /// are not many: somebody who may do nothing must not fill it.
+  void refused(uid_t uid, const std::string& what, double now);
   static constexpr std::size_t kMaxClients = 64;
   std::size_t clients() const { return clients_.size(); }
 
@@ -84,11 +90,20 @@ class Service {
   Lease* lease_of(std::uint64_t number, const std::string& device, DoneAnswer& refusal);
   void end(const std::string& key, const std::string& why);
   void audit(const Client& client, const std::string& what);
+  void audit_refusal(const Client& client, const std::string& what, double now);
   void look_for_devices();
+
+  /// Lines about one user's refusals (token bucket), and those that were left out since the last.
+  struct Refusals {
+    double allowance = kRefusalBurst, filled_at = 0;
+    std::uint64_t left_out = 0;
+  };
+  static constexpr double kRefusalBurst = 20, kRefusalsPerSecond = 0.1;
 
   Policy policy_;
   Devices devices_;
   Log log_;
+  std::map<uid_t, Refusals> refusals_;
   std::vector<Known> known_;
   std::map<std::uint64_t, Client> clients_;
   std::map<std::string, Lease> leases_;  // by device key

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,11 +86,26 @@ std::uint64_t process_start_ticks(pid_t pid);
 /// True when the process that was `pid` at `start_ticks` still runs (a zombie does not).
 bool process_alive(pid_t pid, std::uint64_t start_ticks);
 
+/// How a journal is carried out.
+struct RestoreRound {
+  /// See guardian.hpp.
+  bool replay_after_restart = true;
+  /// Rounds with growing pauses, about 0.05 * 2^attempts s in all.
+  int attempts = 6;
+  /// The device, where it is open already; else it is opened.
+  Control* control = nullptr;
+  /// Steps by position that are left alone, with the reason: they ended or held up the process that tried before.
+  std::map<std::size_t, std::string> left_out = {};
+  /// s that a process of its own (restore_apart) may be silent before its step is given up; a fourth of it once one was.
+  double patience = 8;
+  /// Told before each step by its position, and before the device is opened (kOpening).
+  std::function<void(std::size_t)> about_to = {};
+  static constexpr std::size_t kOpening = static_cast<std::size_t>(-1);
+};
+
 /// Carries out a journal's steps on its device, each on its own, verifies, retries failed ones, and clears
-/// the journal when all are done. Never throws. `attempts` rounds with growing pauses, about 0.05 *
-/// 2^attempts s in all. `replay_after_restart`: see guardian.hpp.
+/// the journal when all are done. Never throws.
 RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::path& file,
-                              const ControlEnvironment& environment, bool replay_after_restart = true,
-                              int attempts = 6, Control* control = nullptr);
+                              const ControlEnvironment& environment, const RestoreRound& round = {});
 
 }  // namespace ergotune

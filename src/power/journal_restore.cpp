@@ -9,6 +9,7 @@
 #include "ergotune/base/error.hpp"
 #include "power/control_backends.hpp"
 #include "power/journal.hpp"
+#include "power/restore_process.hpp"
 
 namespace ergotune {
 namespace {
@@ -37,72 +38,117 @@ std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment
   }
 }
 
+/// One journal on its way back to the device.
+class Restoring {
+ public:
+  Restoring(const Journal& journal, const ControlEnvironment& environment, const RestoreRound& round)
+      : journal_(journal),
+        environment_(environment),
+        round_(round),
+        restarted_(journal.boot_id != boot_id()),
+        control_(round.control) {
+    report.device = journal.device;
+    for (const auto& step : journal.steps)
+      report.outcomes.push_back({step, {ControlStatus::failed, "not tried"}, ""});
+    for (const auto& [position, why] : round.left_out)
+      if (position < report.outcomes.size()) set(position, {ControlStatus::timeout, why});
+  }
+
+  bool restarted() const { return restarted_; }
+
+  void run() {
+    if (round_.left_out.size() >= report.outcomes.size() && !report.outcomes.empty()) {
+      report.complete = false;
+      return;
+    }
+    double pause = 0.05;
+    for (int attempt = 0; attempt < round_.attempts; ++attempt, pause *= 2) {
+      if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      // A handle may have died with the driver: every further attempt opens the device anew.
+      if (attempt > 0 || !control_) {
+        tell(RestoreRound::kOpening);
+        opened_ = reopen(journal_, environment_, reason_);
+        control_ = opened_.get();
+      }
+      report.complete = true;
+      bool worth_another = false;
+      for (std::size_t i = 0; i < report.outcomes.size(); ++i) {
+        if (report.outcomes[i].result.ok()) continue;
+        if (!round_.left_out.contains(i)) try_step(i);
+        if (report.outcomes[i].result.ok()) continue;
+        report.complete = false;
+        worth_another = worth_another || !round_.left_out.contains(i);
+      }
+      if (!worth_another) return;
+    }
+  }
+
+  RestoreReport report;
+
+ private:
+  void tell(std::size_t position) const {
+    if (round_.about_to) round_.about_to(position);
+  }
+  void set(std::size_t position, ControlResult result) {
+    auto& outcome = report.outcomes[position];
+    outcome.result = std::move(result);
+    outcome.words = step_words(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
+  }
+  void try_step(std::size_t position) {
+    auto& outcome = report.outcomes[position];
+    if (restarted_ && (outcome.step.quantity || !round_.replay_after_restart)) {
+      outcome.result = {};
+      outcome.words = step_words(outcome.step) + ": the change vanished with the restart of the machine";
+      return;
+    }
+    tell(position);
+    set(position, control_ ? carry_out(*control_, outcome.step)
+                           : ControlResult{ControlStatus::device_lost, "cannot open the device: " + reason_});
+  }
+
+  const Journal& journal_;
+  const ControlEnvironment& environment_;
+  const RestoreRound& round_;
+  bool restarted_;
+  Control* control_;
+  std::unique_ptr<Control> opened_;
+  std::string reason_;
+};
+
 }  // namespace
 
 RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::path& file,
-                              const ControlEnvironment& environment, bool replay_after_restart, int attempts,
-                              Control* control) {
-  RestoreReport report;
+                              const ControlEnvironment& environment, const RestoreRound& round) {
   std::optional<Journal> journal;
   try {
     journal = folder.read(file);
   } catch (const std::exception& error) {
-    report.complete = false;
-    report.summary = error.what();
-    return report;
+    return {"", {}, false, error.what()};
   }
-  if (!journal) return report;
-  report.device = journal->device;
-  for (const auto& step : journal->steps)
-    report.outcomes.push_back({step, {ControlStatus::failed, "not tried"}, ""});
-
-  const bool restarted = journal->boot_id != boot_id();
-  std::string reason;
-  std::unique_ptr<Control> opened;
-  double pause = 0.05;
-  for (int attempt = 0; attempt < attempts; ++attempt, pause *= 2) {
-    if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
-    // A handle may have died with the driver: every further attempt opens the device anew.
-    if (attempt > 0 || !control) {
-      opened = reopen(*journal, environment, reason);
-      control = opened.get();
-    }
-    report.complete = true;
-    for (auto& outcome : report.outcomes) {
-      if (outcome.result.ok()) continue;
-      if (restarted && (outcome.step.quantity || !replay_after_restart)) {
-        outcome.result = {};
-        outcome.words = step_words(outcome.step) + ": the change vanished with the restart of the machine";
-        continue;
-      }
-      outcome.result = control
-                           ? carry_out(*control, outcome.step)
-                           : ControlResult{ControlStatus::device_lost, "cannot open the device: " + reason};
-      outcome.words = step_words(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
-      if (!outcome.result.ok()) report.complete = false;
-    }
-    if (report.complete) break;
-  }
-
+  if (!journal) return {};
+  Restoring restoring(*journal, environment, round);
+  restoring.run();
+  RestoreReport& report = restoring.report;
   const auto who = fmt::format("session pid {} (\"{}\", since {})", journal->pid, journal->command,
                                iso_time(journal->since));
-  if (report.complete) {
-    try {
-      folder.clear(file);
-      report.summary =
-          restarted ? fmt::format(
-                          "{}: the machine was restarted since {}; its clocks and limits went with that{}, "
-                          "the journal is cleared",
-                          journal->device, who, replay_after_restart ? ", files were put back" : "")
-                    : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
-    } catch (const std::exception& error) {
-      report.complete = false;
-      report.summary = error.what();
-    }
-  } else {
+  if (!report.complete) {
+    report.summary = fmt::format(
+        "{}: not everything that {} had changed could be put back; the journal {} is kept: \"ergotune clocks restore\" "
+        "tries again",
+        journal->device, who, file.string());
+    return report;
+  }
+  try {
+    folder.clear(file);
     report.summary =
-        fmt::format("{}: not everything that {} had changed could be put back; the journal {} is kept",
-                    journal->device, who, file.string());
+        restoring.restarted()
+            ? fmt::format("{}: the machine was restarted since {}; its clocks and limits went with that{}, "
+                          "the journal is cleared",
+                          journal->device, who, round.replay_after_restart ? ", files were put back" : "")
+            : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
+  } catch (const std::exception& error) {
+    report.complete = false;
+    report.summary = error.what();
   }
   return report;
 }
@@ -138,7 +184,9 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
       }
       const auto lock = DeviceLock::try_take(*folder, key);
       if (!lock) continue;  // its session or its guardian lives, and will see to it
-      auto report = restore_journal(*folder, file, environment, replay_after_restart);
+      RestoreRound round;
+      round.replay_after_restart = replay_after_restart;
+      auto report = restore_apart(*folder, file, environment, round);
       if (!report.summary.empty()) reports.push_back(std::move(report));
     } catch (const std::exception& error) {
       reports.push_back({"", {}, false, error.what()});
@@ -166,6 +214,7 @@ std::vector<JournalStatus> list_journals(const ControlEnvironment& environment) 
                           process_alive(journal->pid, journal->start_ticks)};
         status.steps = journal->steps;
         status.from_earlier_boot = journal->boot_id != boot;
+        status.being_restored = !status.session.alive && !DeviceLock::try_take(folder, journal->device_key);
       } catch (const std::exception& error) {
         status.damaged = error.what();
       }

@@ -88,7 +88,7 @@ Library::~Library() {
 
 std::string Library::error(int code) const {
   const char* words = functions_.usable() ? functions_.error_string(code) : nullptr;
-  return fmt::format("{} (NVML code {})", words ? words : "unknown error", code);
+  return fmt::format("{} (NVML code {})", words && *words ? words : "unknown error", code);
 }
 
 const Board* Library::find(const std::string& name) const {

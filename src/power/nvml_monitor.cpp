@@ -126,6 +126,12 @@ class NvmlMonitor : public BoardMonitor {
 
 }  // namespace
 
+std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& name) {
+  auto library = nvml::Library::open();
+  const nvml::Board* board = library ? library->find(name) : nullptr;
+  return board ? std::make_unique<NvmlMonitor>(library, *board) : nullptr;
+}
+
 std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address) {
   auto library = nvml::Library::open();
   if (!library) return nullptr;

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensor_family.hpp"
-#include "power/sensor_semantics.hpp"
 
 namespace ergotune {
 namespace {
@@ -80,7 +80,16 @@ SensorInfo known_semantics(const Library& library, const Board& board, Role role
       info.window = 1.0;
       break;
   }
-  apply_stored_calibration(info);
+  // A board that works draws more than the least, less than thrice its highest limit, and never the same to the milliwatt.
+  unsigned low = 0, high = 0;
+  info.least_power = 0.1;
+  info.most_power = 5000;
+  if (nvml::call(library.functions().power_limit_range, board.handle, &low, &high) == nvml::kOk && low > 1000 &&
+      high > low && high < 5'000'000) {
+    info.least_power = std::max(info.least_power, 1e-5 * low);
+    info.most_power = 3e-3 * high;
+  }
+  info.never_still = true;
   return info;
 }
 
@@ -105,6 +114,19 @@ class NvmlSensor : public Sensor {
     return ReadStatus::not_supported;
   }
   double corrected(double value) const { return info_.gain * value + info_.offset; }
+  /// False, with words, for what no board can draw or for a value of a type that is no power's.
+  bool plausible(double watts, unsigned type) {
+    constexpr unsigned kUnsignedShort = 6;
+    if (type >= kUnsignedShort) {
+      error_ = fmt::format("the board gives its power as a value of type {}, which holds none", type);
+      return false;
+    }
+    // Not-a-number is in no range.
+    if (watts >= info_.least_power && watts <= info_.most_power) return true;
+    error_ = fmt::format("the board reads {:.3g} W, which {}", watts,
+                         watts > info_.most_power ? "is far above any limit of its" : "no powered board draws");
+    return false;
+  }
 
   std::shared_ptr<const Library> library_;
   Board board_;
@@ -153,19 +175,19 @@ class SampleBuffer : public NvmlSensor {
     if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
     if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
     const double offset = wall_offset();
-    bool any = false;
+    bool any = false, refused = false;
     for (const auto& sample : buffer_) {
       if (sample.time <= last_) continue;
       last_ = sample.time;
       const double watts = 1e-3 * nvml::number(sample.value, type_);
-      if (!(watts > 0)) {  // a powered board never draws nothing: an empty slot of the buffer
-        error_ = "nvmlDeviceGetSamples: a sample of 0 W was left out";
+      if (!plausible(watts, type_)) {  // an empty slot of the buffer, or none of its values
+        refused = true;
         continue;
       }
       out.push_back({1e-6 * static_cast<double>(sample.time) - offset, corrected(watts)});
       any = true;
     }
-    return any ? ReadStatus::ok : ReadStatus::no_new_data;
+    return any ? ReadStatus::ok : refused ? ReadStatus::failed : ReadStatus::no_new_data;
   }
   void restart() override {
     if (fetch() != nvml::kOk) return;
@@ -201,6 +223,7 @@ class PowerValue : public NvmlSensor {
       : NvmlSensor(std::move(library), board, std::move(info)), field_(field) {}
   ReadStatus read(std::vector<Reading>& out) override {
     double watts = 0;
+    unsigned type = 1;
     const double before = host_seconds();
     if (field_ != 0) {
       if (!(*library_)->field_values) return missing((*library_)->field_values.symbol());
@@ -212,6 +235,7 @@ class PowerValue : public NvmlSensor {
       if (value.result != nvml::kOk)
         return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
       watts = 1e-3 * nvml::number(value.value, value.type);
+      type = value.type;
     } else {
       if (!(*library_)->power_usage) return missing((*library_)->power_usage.symbol());
       unsigned milliwatts = 0;
@@ -220,10 +244,7 @@ class PowerValue : public NvmlSensor {
       watts = 1e-3 * milliwatts;
     }
     const double after = host_seconds();
-    if (!(watts > 0)) {
-      error_ = "the board reads 0 W, which no powered board draws";
-      return ReadStatus::failed;
-    }
+    if (!plausible(watts, type)) return ReadStatus::failed;
     out.push_back({0.5 * (before + after), corrected(watts)});
     return ReadStatus::ok;
   }
@@ -349,6 +370,10 @@ class NvmlFamily : public SensorFamily {
 
   std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string& pci_address) override {
     return make_nvml_monitor(uuid, pci_address);
+  }
+  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+    if (control == "nvml") return make_nvml_monitor("0");
+    return control.starts_with("nvml:") ? make_nvml_monitor(control.substr(5)) : nullptr;
   }
 };
 

@@ -29,11 +29,19 @@ class SensorFamily {
     (void)pci_address;
     return nullptr;
   }
+  /// The monitor of what a control of this family's driver sets, by the control's id; nullptr for others' controls.
+  virtual std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) {
+    (void)control;
+    return nullptr;
+  }
 };
 
 std::unique_ptr<SensorFamily> make_nvml_family();
 std::unique_ptr<SensorFamily> make_command_family();
-/// The monitor of an NVML board.
+/// The clock of the CPU; nullptr where there are no frequency policies.
+std::unique_ptr<BoardMonitor> make_cpufreq_monitor();
+/// The monitor of an NVML board: by UUID or PCI address, or by name ("0", a UUID).
+std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& name);
 std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address);
 
 }  // namespace ergotune

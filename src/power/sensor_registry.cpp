@@ -5,10 +5,18 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/sensor.hpp"
 #include "power/sensor_family.hpp"
+#include "power/sensor_semantics.hpp"
 #include "power/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
+
+/// What a stored calibration knows replaces what is known of the sensor's type.
+std::unique_ptr<Sensor> calibrated(std::unique_ptr<Sensor> sensor) {
+  SensorInfo info = sensor->info();
+  if (apply_stored_calibration(info)) sensor->set_info(info);
+  return sensor;
+}
 
 /// Best first: a device's own sensors before those of the package or node it sits in.
 std::vector<std::unique_ptr<SensorFamily>> make_families() {
@@ -30,8 +38,10 @@ std::vector<SensorInfo> list_sensors() {
   std::vector<SensorInfo> all;
   std::vector<std::string> notes;
   for (const auto& family : make_families()) {
-    auto found = family->list(notes);
-    all.insert(all.end(), found.begin(), found.end());
+    for (SensorInfo& info : family->list(notes)) {
+      apply_stored_calibration(info);
+      all.push_back(std::move(info));
+    }
   }
   return all;
 }
@@ -40,7 +50,7 @@ std::unique_ptr<Sensor> open_sensor(const std::string& id) {
   const std::string prefix = id.substr(0, id.find(':'));
   std::vector<std::string> names;
   for (const auto& family : make_families()) {
-    if (family->name() == prefix) return family->open(id);
+    if (family->name() == prefix) return calibrated(family->open(id));
     names.push_back(family->name());
   }
   throw UserError(
@@ -54,7 +64,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const auto& family : make_families()) {
     for (auto& sensor : family->for_device(uuid, pci_address, is_cpu, notes))
-      sensors.push_back(std::move(sensor));
+      sensors.push_back(calibrated(std::move(sensor)));
     // A device's own sensors are better than those of what surrounds it.
     if (!sensors.empty()) break;
   }
@@ -66,6 +76,12 @@ std::unique_ptr<BoardMonitor> monitor_for_device(const std::string& uuid, const 
   for (const auto& family : make_families())
     if (auto monitor = family->monitor(uuid, pci_address)) return monitor;
   return nullptr;
+}
+
+std::unique_ptr<BoardMonitor> monitor_for_control(const std::string& id) {
+  for (const auto& family : make_families())
+    if (auto monitor = family->monitor_of(id)) return monitor;
+  return id == "cpufreq" ? make_cpufreq_monitor() : nullptr;
 }
 
 }  // namespace ergotune

@@ -28,6 +28,33 @@ std::string sensor_role(const SensorInfo& info) {
   return on_board && slash != std::string::npos ? info.id.substr(slash + 1) : info.id;
 }
 
+namespace {
+
+/// Gain and offset with what they leave open. Files of before have the two numbers alone; a gain may be an interval.
+void read_meter(const nlohmann::json& meter, SensorInfo& info) {
+  const auto number = [](const nlohmann::json& object, const char* name, double& to) {
+    const auto entry = object.find(name);
+    if (entry != object.end() && entry->is_number()) to = entry->get<double>();
+  };
+  const auto value = [&](const char* name, double& to) {
+    number(meter, name, to);
+    if (const auto entry = meter.find(name); entry != meter.end() && entry->is_object()) number(*entry, "value", to);
+  };
+  value("gain", info.gain);
+  value("offset", info.offset);
+  if (const auto gain = meter.find("gain"); gain != meter.end() && gain->is_object() && info.gain > 0) {
+    double low = info.gain, high = info.gain;
+    number(*gain, "low", low);
+    number(*gain, "high", high);
+    info.gain_error = (high - low) / (2 * 1.96 * info.gain);
+  }
+  number(meter, "gain_error", info.gain_error);
+  number(meter, "level", info.level);
+  number(meter, "level_error", info.level_error);
+}
+
+}  // namespace
+
 bool apply_stored_calibration(SensorInfo& info) {
   const auto file = calibration_file(info);
   if (file.empty()) return false;
@@ -52,10 +79,7 @@ bool apply_stored_calibration(SensorInfo& info) {
   number("read_cost", info.read_cost);
   number("unit_step", info.unit_step);
   number("repeatability", info.repeatability);
-  if (const auto meter = stored.find("meter"); meter != stored.end() && meter->is_object()) {
-    info.gain = meter->value("gain", 1.0);
-    info.offset = meter->value("offset", 0.0);
-  }
+  if (const auto meter = stored.find("meter"); meter != stored.end() && meter->is_object()) read_meter(*meter, info);
   if (const auto kind = stored.value("kind", std::string{}); !kind.empty())
     for (const auto k : {SensorKind::cumulative_energy, SensorKind::instantaneous_power,
                          SensorKind::windowed_power, SensorKind::exponential_power})

@@ -64,6 +64,16 @@ class TegraControl final : public Control {
     return write_range(sysfs_, files(), hertz, hertz);
   }
 
+  ControlResult check(ControlQuantity quantity, double value) override {
+    long long low = 0, high = 0;
+    if (quantity != ControlQuantity::core_clock_mhz || !read_range(sysfs_, files(), low, high)) return {};
+    // Exact in Hz as far as MHz carry it.
+    for (const long long now : {low, high})
+      if (std::abs(static_cast<double>(now) * 1e-6 - value) > 0.5)
+        return changed_meanwhile(quantity, value, static_cast<double>(now) * 1e-6);
+    return {};
+  }
+
   ControlResult restore(const RestoreStep& step) override {
     if (step.kind == kFrequencyRangeStep && step.target == files().min)
       return restore_range(sysfs_, files(), step.value);

@@ -190,12 +190,17 @@ class TegraFamily : public SensorFamily {
   }
 
   std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string&) override {
-    if (uuid.empty()) return nullptr;  // the CPU: these are the GPU's clock and temperature
-    const fs::path folder = tegra_devfreq(sysfs_);
-    return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
+    return uuid.empty() ? nullptr : gpu_monitor();  // the CPU: these are the GPU's clock and temperature
+  }
+  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+    return control == "tegra" ? gpu_monitor() : nullptr;
   }
 
  private:
+  std::unique_ptr<BoardMonitor> gpu_monitor() const {
+    const fs::path folder = tegra_devfreq(sysfs_);
+    return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
+  }
   Sysfs sysfs_ = Sysfs::from_environment();
   std::vector<Rail> rails_ = find_rails(sysfs_);
 };

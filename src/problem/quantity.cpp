@@ -20,6 +20,8 @@ constexpr std::array<QuantityInfo, 17> kQuantities{{
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
     {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},
     {"core_voltage", "V", "core voltage that it ran at", Producer::monitor, std::nullopt, true},
+    {"clock_latency", "s", "how long the change of clocks before it took to be in force", Producer::monitor,
+     std::nullopt, false},
     {"error", "", "largest relative error of the outputs", Producer::verification, kLess, false},
     {"registers", "", "registers of a thread", Producer::compiler, std::nullopt, false},
     {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt,

@@ -77,17 +77,64 @@ TEST_F(SlotControlsTest, ARefusedSettingIsAStatusAndTheNextIsSetAgain) {
   EXPECT_EQ(clock(), "306000000");
 }
 
-TEST_F(SlotControlsTest, TheClockThatRanIsCompared) {
+Measurement that_ran_at(double mhz, std::vector<std::string> warnings = {}) {
   Measurement measurement;
-  controls->compare(at(1020), measurement);
-  EXPECT_THAT(measurement.warnings, SizeIs(0)) << "no clock was read";
-  measurement.quantities["core_clock"] = {1020e6, 0, 1, "", "", Provenance::measured};
-  controls->compare(at(1020), measurement);
-  EXPECT_THAT(measurement.warnings, SizeIs(0));
-  measurement.quantities["core_clock"].value = 900e6;
-  measurement.warnings = {"power cap"};
-  controls->compare(at(1020), measurement);
-  EXPECT_THAT(measurement.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
+  measurement.quantities["time"] = {1e-3, 1e-6, 7, "", "", Provenance::measured};
+  measurement.quantities["core_clock"] = {mhz * 1e6, 0, 1, "", "", Provenance::measured};
+  measurement.warnings = std::move(warnings);
+  return measurement;
+}
+
+TEST_F(SlotControlsTest, TheClockThatRanIsCompared) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  Measurement blind;
+  EXPECT_FALSE(controls->judge(at(1020), blind, false));
+  EXPECT_THAT(blind.warnings, Contains(HasSubstr("nobody checks"))) << "no clock was read";
+  Measurement right = that_ran_at(1020);
+  EXPECT_FALSE(controls->judge(at(1020), right, false));
+  EXPECT_THAT(right.warnings, SizeIs(0));
+}
+
+TEST_F(SlotControlsTest, APowerCapIsAPartOfTheSettingAndTold) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  Measurement capped = that_ran_at(900, {"power cap"});
+  EXPECT_FALSE(controls->judge(at(1020), capped, false));
+  EXPECT_EQ(capped.status, Status::ok);
+  EXPECT_THAT(capped.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
+}
+
+TEST_F(SlotControlsTest, WhatRanElsewhereIsRepeatedOnceAndThenAFailureWithoutNumbers) {
+  const std::map<double, std::vector<std::string>> elsewhere{
+      {900, {"thermal"}}, {901, {}}, {1300, {}}, {1301, {"power cap"}}};  // faster is never a power cap
+  for (const auto& [mhz, reasons] : elsewhere) {
+    ASSERT_FALSE(controls->apply(at(1020)));
+    Measurement first = that_ran_at(mhz, reasons), second = first;
+    EXPECT_TRUE(controls->judge(at(1020), first, false)) << mhz;
+    EXPECT_TRUE(usable(first.status));
+    ASSERT_FALSE(controls->apply(at(1020)));
+    EXPECT_FALSE(controls->judge(at(1020), second, true)) << mhz;
+    EXPECT_EQ(second.status, Status::unsupported);
+    EXPECT_FALSE(second.value("time"));
+    EXPECT_THAT(second.message, HasSubstr("asked 1020 MHz, ran " + std::to_string(static_cast<int>(mhz)) + " MHz"));
+    EXPECT_EQ(second.message.find("power cap"), std::string::npos) << second.message;
+  }
+}
+
+TEST_F(SlotControlsTest, WhatSomebodyElseHasSetMeanwhileIsReadBackAndSetAgain) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  tree.put(std::string(kTegraGpu) + "/min_freq", "306000000");  // somebody lets go of the clock
+  Measurement measurement = that_ran_at(1020);
+  EXPECT_TRUE(controls->judge(at(1020), measurement, false));
+  ASSERT_FALSE(controls->apply(at(1020)));
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/min_freq"), "1020000000");
+  EXPECT_FALSE(controls->judge(at(1020), measurement, true));
+  EXPECT_EQ(measurement.status, Status::ok);
+}
+
+TEST_F(SlotControlsTest, AClockThatChangedMeanwhileIsNoResult) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  Measurement measurement = that_ran_at(1020, {"the clock changed while it was measured, from 1020 to 1300 MHz"});
+  EXPECT_TRUE(controls->judge(at(1020), measurement, false));
 }
 
 struct TunedSlot : TegraTest {
@@ -232,6 +279,48 @@ TEST_F(TunedSlot, TheClockThatRanIsCompared) {
   ran_hz = 0;
   ask(2, 1020);
   EXPECT_THAT(collect(1).at(2).measurement.warnings, SizeIs(0));
+}
+
+TEST_F(TunedSlot, OneThatRanElsewhereIsRunOnceMore) {
+  script.run = [this](const protocol::Run& request) {
+    auto answer = run(request);
+    if (log.size() == 1) answer.measurement.quantities["core_clock"].value = 1300e6;
+    return answer;
+  };
+  ask(1, 1020);
+  EXPECT_EQ(collect(1).at(1).measurement.status, Status::ok);
+  EXPECT_THAT(log, SizeIs(2));
+  ran_hz = 1300e6;
+  ask(2, 1020);
+  const auto second = collect(1).at(2).measurement;
+  EXPECT_EQ(second.status, Status::unsupported);
+  EXPECT_FALSE(second.value("time"));
+  EXPECT_THAT(log, SizeIs(4));
+}
+
+TEST_F(TunedSlot, NobodyIsPassedByForEver) {
+  // A strategy that asks for another at the setting in force as soon as it gets an answer.
+  Gate first;
+  script.run = [&](const protocol::Run& request) {
+    if (log.empty()) {
+      EXPECT_TRUE(first.pass());
+    }
+    return run(request);
+  };
+  for (std::uint64_t id = 0; id < 4; ++id) ask(id, 306, static_cast<int>(id));
+  ask(1000, 1020);
+  first.open();
+  std::size_t answers = 0;
+  std::uint64_t next = 4;
+  for (bool answered = false; !answered && answers < 200; ++answers) {
+    const auto result = scheduler->wait(20);
+    ASSERT_TRUE(result);
+    answered = result->id == 1000;
+    ++next;
+    if (!answered) ask(next, 306, static_cast<int>(next));
+  }
+  EXPECT_GT(answers, 8u) << "clocks are changed seldom";
+  EXPECT_LT(answers, 40u) << "and the strategy is still followed";
 }
 
 TEST_F(TunedSlot, PutsEverythingBackAtTheEndWhenNothingRunsAnyMore) {

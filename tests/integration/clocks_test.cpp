@@ -124,6 +124,56 @@ TEST_F(Clocks, RestoreReplaysAfterARestartOfTheMachine) {
   EXPECT_EQ(tree.contents(), before);
 }
 
+TEST_F(Clocks, RestoreSaysThatAGuardianIsStillAtIt) {
+  leave_behind(boot_id());
+  const auto folder = StateFolder::open(state.root() / "state");
+  // As a guardian that hangs in the driver: the device is locked, the journal is there, the session is gone.
+  const auto lock = DeviceLock::try_take(folder, open_control("tegra")->device_key());
+  ASSERT_TRUE(lock);
+  const auto result = ergotune({"clocks", "restore", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("its guardian has not put everything back yet"));
+  EXPECT_EQ(json::parse(result.out).at("complete"), false);
+  EXPECT_EQ(json::parse(result.out).at("being_restored"), json({"tegra"}));
+}
+
+TEST_F(Clocks, StatusTellsWhatRunsAndNoApplicationClockThatNobodySet) {
+  // A board with application clocks at their default, locked by somebody, at rest.
+  fake_nvml::FakeNvml ampere("generation=ga100");
+  for (const auto& [name, value] : ampere.environment()) options.environment[name] = value;
+  ampere.board().locked = 1;
+  ampere.board().locked_min = ampere.board().locked_max = 900;
+  usleep(20000);
+  const auto core = json::parse(ergotune({"clocks", "status", "--json"}).out).at("devices").at(0);
+  EXPECT_TRUE(core.at("core_clock_mhz").at("set").is_null()) << core.dump(1);
+  EXPECT_EQ(core.at("now").at("core_clock_mhz"), 900);
+  EXPECT_THAT(ergotune({"clocks", "status"}).out, HasSubstr("now 900"));
+}
+
+TEST_F(Clocks, DevicesListWhatMeasuresAndControlsNoneOfThem) {
+  const auto document = json::parse(ergotune({"devices", "--json"}).out);
+  std::vector<std::string> sensors;
+  for (const auto& sensor : document.at("other_sensors")) sensors.push_back(sensor.at("id"));
+  EXPECT_THAT(sensors, ::testing::Contains("nvml:0/energy"));
+  EXPECT_THAT(document.at("other_controls").get<std::vector<std::string>>(), ::testing::Contains("nvml:1"));
+  const auto people = ergotune({"devices"});
+  EXPECT_THAT(people.out, HasSubstr("nvml:1/samples"));
+  EXPECT_THAT(people.out, HasSubstr("--sensor"));
+}
+
+TEST_F(Clocks, StatusSaysWhyALimitCannotBeSet) {
+  nvml.add_fault("nvmlDeviceGetPowerManagementLimitConstraints", 3);
+  EXPECT_THAT(ergotune({"clocks", "status"}).out, HasSubstr("cannot be set: Not Supported (NVML code 3)"));
+}
+
+TEST_F(Clocks, AControlThatIsListedAndDoesNotOpenIsNotSuggested) {
+  nvml.add_fault("nvmlDeviceGetUUID", 999);
+  const auto result = ergotune({"clocks", "status", "--control", "nvml:0"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("UUID"));
+  EXPECT_EQ(result.err.find("did you mean"), std::string::npos) << result.err;
+}
+
 TEST_F(Clocks, RestoreSaysWhatItCouldNotDo) {
   leave_behind(boot_id());
   const auto file = tree.real(std::string(kTegraGpu) + "/min_freq");
@@ -212,6 +262,26 @@ TEST_F(TunedClocks, ArePutBackWhenTheRunIsKilled) {
   ASSERT_TRUE(eventually([&] { return tree.get(clock_file) == "800000"; }));
   run.kill(SIGKILL);
   EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+}
+
+TEST_F(TunedClocks, ThatCannotBePutBackAreNamedAndNoSuccess) {
+  const auto arguments = tune(1, "[2000]");
+  // The kernel takes a file away that is to be written at the end.
+  const std::string file = tree.real("/sys/devices/system/cpu/cpufreq/policy4/scaling_min_freq").string();
+  std::ofstream(problem) << "name = \"clocks\"\n[parameters]\nturn = [1]\n[execution]\ncore_clock_mhz = [2000]\n" << R"([kernel]
+function = "work"
+arguments = [{ name = "b", type = "float32", count = 1, access = "write" }]
+[kernel.source.c]
+text = """
+#include <stdio.h>
+#include <sys/stat.h>
+void work(float* b) { b[0] = 1; if (remove(\")" << file << R"(\") == 0) mkdir(\")" << file << R"(\", 0700); }
+"""
+)";
+  const auto result = ergotune(arguments);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("scaling_min_freq"));
+  EXPECT_THAT(result.err, HasSubstr("ergotune clocks restore"));
 }
 
 TEST_F(TunedClocks, GoOnWithoutClocksWhereTheyAreForbidden) {

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -180,7 +181,8 @@ TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsTold) {
   start();
   std::string reason;
   const auto environment = ControlEnvironment::from_environment();
-  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason), nullptr);
+  std::unique_ptr<Control> direct;
+  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason, direct), nullptr);
   EXPECT_THAT(reason, HasSubstr("policy"));
   // Without the helper there are direct calls, where they are permitted (root), or the reason why not.
   std::string why_not;
@@ -254,7 +256,8 @@ TEST_F(Ergotuned, TheClientRefusesASocketThatIsALink) {
   auto environment = ControlEnvironment::from_environment();
   environment.helper_socket = link;
   std::string reason;
-  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason), nullptr);
+  std::unique_ptr<Control> direct;
+  EXPECT_EQ(open_helper_control(kTegraGpu, environment, reason, direct), nullptr);
   EXPECT_THAT(reason, HasSubstr("link"));
 }
 
@@ -279,6 +282,60 @@ TEST_F(Ergotuned, ReadsThePolicyAgainAndKeepsTheOldOneWhenTheNewIsWrong) {
   daemon->kill(SIGHUP);
   EXPECT_TRUE(eventually([&] { return audit().find("stays as it was") != std::string::npos; }));
   EXPECT_TRUE(ControlSession::open(usable_control("tegra"))->set(kCore, 510).ok());
+}
+
+TEST_F(Ergotuned, WhatItsClientSetIsDoubtedWhenItHasGone) {
+  start();
+  auto session = ControlSession::open(usable_control("tegra"));
+  ASSERT_TRUE(session->set(kCore, 510).ok());
+  EXPECT_TRUE(session->check().ok());
+  daemon->kill(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !session->check().ok(); }));
+  EXPECT_THAT(session->control().lost(), HasSubstr("ergotuned has gone"));
+}
+
+TEST_F(Ergotuned, SilentConnectionsShutNobodyOut) {
+  start();
+  std::vector<int> silent;
+  for (int i = 0; i < 16; ++i) silent.push_back(dial());
+  // Of others as many as there is room for, where this may be other users.
+  std::vector<pid_t> others;
+  for (uid_t user = 40001; ::geteuid() == 0 && user <= 40003; ++user) {
+    for (const auto& folder : {place.root(), place.root() / "run"}) chmod(folder.c_str(), 0755);
+    others.push_back(fork());
+    if (others.back() != 0) continue;
+    if (setuid(user) != 0) _exit(1);
+    for (int i = 0; i < 16; ++i) dial();
+    pause();
+  }
+  usleep(200000);
+  std::string why_not;
+  const auto control = usable_control("tegra", &why_not);
+  ASSERT_NE(control, nullptr);
+  EXPECT_TRUE(control->guarded_elsewhere()) << why_not;
+  for (const int fd : silent) close(fd);
+  for (const pid_t pid : others) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+}
+
+TEST_F(Ergotuned, AStateFolderThatOthersCanWriteIsRefusedAtTheStart) {
+  std::filesystem::create_directory(place.root() / "state");
+  chmod((place.root() / "state").c_str(), 0777);
+  const auto result = run_process(arguments(), {.environment = {}, .folder = "", .input = "", .timeout = 20});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("others can write to the state folder"));
+}
+
+TEST_F(Ergotuned, ThePolicyThatRevokesEndsARunningLease) {
+  start();
+  auto session = ControlSession::open(usable_control("tegra"));
+  ASSERT_TRUE(session->set(kCore, 510).ok());
+  std::ofstream(policy) << "[[allow]]\nusers = [4242]\ndevices = [\"tegra\"]\ncore_clock_mhz = [400, 1100]\n";
+  daemon->kill(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+  EXPECT_FALSE(session->check().ok());
 }
 
 }  // namespace

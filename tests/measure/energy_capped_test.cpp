@@ -80,6 +80,20 @@ TEST(PowerCap, WhatDrawsLessThanTheLimitIsNotCapped) {
   EXPECT_NEAR(found.quantities.at("energy").value, 0.85 * kTruth, 0.02 * kTruth);
 }
 
+TEST(PowerCap, ABoardThatSitsSteadilyBelowItsLimitIsTakenAsItIs) {
+  for (const double level : {0.93, 0.95, 0.985}) {  // a stuck cap bit, or a controller's dead band
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      EnergyOptions options;
+      options.combine_sensors = false;
+      const auto found = estimate_energy(hunt(0.9, 0.05 * static_cast<double>(seed), 0.0005, 0.004, seed, level), options);
+      ASSERT_TRUE(found.quantities.contains("energy")) << found.message;
+      sum += found.quantities.at("energy").value / 20;
+    }
+    EXPECT_NEAR(sum, level * kTruth, 0.003 * level * kTruth) << level;
+  }
+}
+
 TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
   auto trace = hunt(0.9, 0, 0.04, 0, 1);
   EXPECT_EQ(binding_power_limit(trace, {0, 1}), kLimit);
@@ -102,6 +116,37 @@ TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
   EXPECT_EQ(plain.scatter_half_width, whole.scatter_half_width);
   EXPECT_NEAR(whole.half_width, std::hypot(plain.half_width, 1.96 * 0.009 * kTruth), 1e-4 * kTruth);
   EXPECT_NEAR(1.96 * whole.quantities.at("energy").standard_error, whole.half_width, 1e-4 * kTruth);
+}
+
+TEST(Gain, ItsUncertaintyIsAPartOfTheInterval) {
+  auto trace = hunt(1.0, 0, 0, 0.001, 5);
+  for (auto& [when, state] : trace.board) state.clock_reasons.clear();
+  const auto plain = estimate_energy(trace, {});
+  auto& info = trace.sensors.front().info;
+  info.gain_error = 0.03;
+  info.level = 500;
+  info.level_error = 5;
+  const auto metered = estimate_energy(trace, {});
+  EXPECT_EQ(metered.status, Status::ok) << "longer measuring would not make it smaller";
+  const double watts = kLimit, error = std::hypot(5.0, 0.03 * (watts - 500)) / watts;
+  EXPECT_NEAR(metered.half_width, std::hypot(plain.half_width, 1.96 * error * kTruth), 1e-3 * kTruth);
+  EXPECT_NEAR(1.96 * metered.quantities.at("power").standard_error / watts, 1.96 * error, 2e-3);
+}
+
+TEST(Gain, ASensorThatWasComparedWithAMeterStandsAlone) {
+  SlopeEstimate own, metered;
+  for (SlopeEstimate* e : {&own, &metered}) {
+    e->valid = true;
+    e->standard_error = 0.001;
+    e->degrees = 100;
+    e->n = 10;
+  }
+  own.value = 1.0;
+  metered.value = 1.08;
+  metered.metered = true;
+  EXPECT_EQ(combine({own, metered}).value, 1.08);
+  metered.value = 1.5;
+  EXPECT_FALSE(combine({own, metered}).valid) << "that far apart no gain explains it";
 }
 
 }  // namespace

@@ -249,5 +249,36 @@ TEST(GuardianReport, SurvivesTheSocket) {
   EXPECT_FALSE(parse_report(text.substr(0, text.size() / 2), read)) << "a guardian that died while it spoke";
 }
 
+TEST_F(Sessions, WhatCouldNotBePutBackIsToldAtTheEndOfTheProcess) {
+  take_failed_restores();
+  {
+    ControlSessionOptions options;
+    options.restore_attempts = 1;
+    auto session = open(options);
+    ASSERT_TRUE(session->set(kCore, 1020).ok());
+    std::filesystem::remove(tree.real(std::string(kTegraGpu) + "/min_freq"));
+    std::filesystem::create_directory(tree.real(std::string(kTegraGpu) + "/min_freq"));
+  }
+  const auto reports = take_failed_restores();
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_THAT(words_of(reports.front()), HasSubstr("min_freq"));
+  EXPECT_THAT(words_of(reports.front()), HasSubstr("ergotune clocks restore"));
+  EXPECT_THAT(take_failed_restores(), SizeIs(0)) << "told once";
+}
+
+TEST_F(Sessions, ReadBackWhatTheyHaveSet) {
+  auto session = open();
+  ASSERT_TRUE(session->set(kCore, 1020).ok());
+  EXPECT_TRUE(session->check().ok());
+  tree.put(std::string(kTegraGpu) + "/max_freq", "1300500000");  // somebody else
+  const auto result = session->check();
+  EXPECT_FALSE(result.ok());
+  EXPECT_THAT(result.message, HasSubstr("1020"));
+  EXPECT_THAT(result.message, HasSubstr("1300.5"));
+  session->doubt();
+  EXPECT_TRUE(session->set(kCore, 1020).ok());
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000");
+}
+
 }  // namespace
 }  // namespace ergotune

@@ -226,5 +226,60 @@ TEST_F(HelperService, StoppingPutsEverythingBack) {
   EXPECT_EQ(clock(), "1300500000");
 }
 
+TEST_F(HelperService, ALogIsNotFilledByWhoMayDoNothing) {
+  for (int i = 0; i < 2000; ++i) {
+    auto client = come(1002);
+    EXPECT_EQ(service->handle(client.number, "no request", now), "");
+    service->disconnect(client.number);
+    auto other = come(1002);
+    EXPECT_EQ(status(other, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::no_permission);
+    service->disconnect(other.number);
+    now += 0.01;
+  }
+  EXPECT_LT(log.size(), 30u) << "4000 refusals in 20 s";
+  auto honest = come(1000);
+  EXPECT_EQ(status(honest, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  EXPECT_THAT(log.back(), HasSubstr("uid 1000 pid 42: lease of tegra"));
+  now += 60;
+  come(1002);
+  auto client = come(1002);
+  service->handle(client.number, "no request", now);
+  EXPECT_THAT(log, Contains(HasSubstr("more before it"))) << "how many were left out is told";
+}
+
+TEST_F(HelperService, APolicyThatRevokesEndsTheLease) {
+  auto client = come(1000);
+  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::ok);
+  service->set_policy(parse_policy("[[allow]]\nusers=[1001]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 1100]\n", "p"));
+  EXPECT_EQ(service->leases(), 0u);
+  EXPECT_EQ(clock(), "1300500000");
+  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::no_permission);
+  EXPECT_THAT(log, Contains(HasSubstr("policy")));
+}
+
+TEST_F(HelperService, APolicyWithNarrowerBoundsHoldsForARunningLease) {
+  auto client = come(1000);
+  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 510}), ControlStatus::ok);
+  service->set_policy(parse_policy("[[allow]]\nusers=[1000]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 600]\n", "p"));
+  EXPECT_EQ(service->leases(), 1u) << "what is set is still allowed";
+  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::invalid_value);
+  service->set_policy(parse_policy("[[allow]]\nusers=[1000]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 500]\n", "p"));
+  EXPECT_EQ(service->leases(), 0u) << "and now it is not";
+  EXPECT_EQ(clock(), "1300500000");
+}
+
+TEST_F(HelperService, ReadsBackWhatItHasSet) {
+  auto client = come(1000);
+  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 510}), ControlStatus::ok);
+  EXPECT_EQ(status(client, RenewRequest{"tegra"}), ControlStatus::ok);
+  tree.put(std::string(kTegraGpu) + "/max_freq", "1300500000");  // somebody else
+  EXPECT_EQ(status(client, RenewRequest{"tegra"}), ControlStatus::failed);
+  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 510}), ControlStatus::ok);
+  EXPECT_EQ(clock(), "510000000") << "set again, though it was set before";
+}
+
 }  // namespace
 }  // namespace ergotune::helper

@@ -187,7 +187,7 @@ TEST_F(Replay, OneFailureDoesNotSkipTheNext) {
   std::filesystem::remove(min);
   std::filesystem::create_directory(min);  // cannot be written, for root neither
   const auto folder = StateFolder::open(path);
-  const auto report = restore_journal(folder, folder.journal_file(kTegraGpu), environment, true, 2);
+  const auto report = restore_journal(folder, folder.journal_file(kTegraGpu), environment, {.attempts = 2});
   EXPECT_FALSE(report.complete);
   EXPECT_EQ(max_frequency(), "1300500000") << "the other half of the pair";
   EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/device/railgate_enable"), "1")

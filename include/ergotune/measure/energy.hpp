@@ -72,6 +72,9 @@ struct SlopeEstimate {
   TimeSpan covered;    ///< true power over this span is what the readings speak of
   double drift = 0;    ///< relative change over the span where it is significant, else 0
   double repeatability = 0;  ///< of the board, SensorInfo::repeatability; not in standard_error
+  double systematic = 0;  ///< relative standard deviation that the calibration's gain leaves open; not in standard_error
+  bool metered = false;   ///< its gain was taken from a better meter
+  SensorScope scope = SensorScope::board;
   std::string method;
   std::string sensor;
   std::vector<std::string> warnings;
@@ -88,8 +91,9 @@ using EnergyAxis = std::function<double(double host_time)>;
 /// seen late, unit step) and a random walk (what the increments scatter beyond that); regression over ticks
 /// and increment mean are its two limits. Windowed: mean of readings whose window [t - lag - window, t - lag]
 /// lies inside the span; batch means, or where windows overlap the scatter of differences. Exponential:
-/// Guerreiro et al. (2015), eq. 6, first. Zero, negative, stopped or wrapped counters give no value. Readings
-/// that speak of a pause are left out.
+/// Guerreiro et al. (2015), eq. 6, first. Zero, negative, stopped or wrapped counters give no value, nor do readings that
+/// no such board can give (SensorInfo::least_power, most_power, never_still). Readings that speak of a pause are left
+/// out.
 SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                              const std::vector<TimeSpan>& pauses = {});
 
@@ -98,8 +102,12 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
 std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, double constant);
 
 /// Estimates of one quantity by several sensors of one board: the mean of those that are precise enough, with
-/// an interval that also covers their disagreement.
+/// an interval that also covers their disagreement. Those whose gain was taken from a better meter stand alone. Where two
+/// that know it well say quite different things, none is believed.
 SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
+
+/// A value whose 95 % interval is wider than this share of it to either side says nothing: it is no result.
+inline constexpr double kWidestInterval = 0.25;
 
 struct EnergyOptions {
   /// Wanted half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.

@@ -38,6 +38,17 @@ struct RunOptions {
   bool reference_only = false;
   /// Only say what the compiled code needs, run nothing.
   bool resources_only = false;
+  /// The control (its reopen_id()) whose board is watched meanwhile; empty: nobody is.
+  std::string watched;
+  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the board runs at it, or has been under load
+  /// for long enough to.
+  double asked_clock_mhz = 0;
+  /// How far a clock that runs as asked may be read from it, relative.
+  double clock_tolerance = 0.01;
+  /// Host time of a change of clocks that was not seen in force yet; 0: none.
+  double set_at = 0;
+  /// Only run it for a moment and say what the watched board does: nothing is verified, timed or observed.
+  bool look_only = false;
 };
 
 /// An output as a verification callback sees it.

@@ -38,6 +38,8 @@ struct ControlRange {
   /// What is set now, where the hardware tells (locked clocks have no getter).
   std::optional<double> current;
   std::optional<double> default_value;
+  /// Where it is not supported: why, in the driver's words; may be empty.
+  std::string why_not;
 };
 
 /// One thing that must be put back, as text that survives this process: "nvml-power-limit" with its old
@@ -78,8 +80,21 @@ class Control {
   /// A sign that somebody else holds a lock or has changed a setting that cannot be read and so cannot be
   /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
+  /// The same from what a board shows only under load: `reasons` (BoardState::clock_reasons) and the clock that ran, seen
+  /// before this control has set anything. Empty where that tells nothing.
+  virtual std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const;
+  /// True where foreign_setting() may overlook a lock while the board is idle: then foreign_under_load() is to be asked
+  /// before the first change.
+  virtual bool may_hide_a_lock() const { return false; }
   /// Sets; the request is checked against range() first.
   virtual ControlResult set(ControlQuantity quantity, double value) = 0;
+  /// Reads back what was set: ok where `value` is still set or nobody can tell (locked clocks have no getter); failed,
+  /// with both values in words, where it is something else by now.
+  virtual ControlResult check(ControlQuantity quantity, double value);
+  /// How far a clock that runs as asked may be read from what was asked, relative.
+  virtual double clock_tolerance() const { return 0.01; }
+  /// Why this control will set nothing any more (the helper is gone); empty while it will.
+  virtual std::string lost() const { return {}; }
   /// Carries out one restore step of this control and verifies it. A step that this control could not have
   /// made (an unknown kind, a path outside the device) is refused: journals are files, and files can be
   /// forged.
@@ -128,10 +143,13 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
 /// The supported value nearest to `value`.
 double nearest_value(const ControlRange& range, double value);
 
+/// True when they agree to `tolerance` or half a usual clock step (7.5 MHz), whichever is more.
+bool same_clock(double asked_mhz, double ran_mhz, double tolerance = 0.01);
 /// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was asked for against the one that was read
-/// under load. Empty when they agree to 1 % or half a usual clock step (7.5 MHz), whichever is more.
-/// `reasons` are BoardState::clock_reasons ("power_cap") or their words.
-std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons);
+/// under load; empty when it is the same_clock(). `reasons` are BoardState::clock_reasons ("power_cap") or their
+/// words: why it ran slower. What ran faster was not throttled, and has none.
+std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
+                                   double tolerance = 0.01);
 
 /// What is to be set together, by quantity.
 using ControlSetting = std::map<ControlQuantity, double>;

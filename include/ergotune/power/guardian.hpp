@@ -75,6 +75,13 @@ class ControlSession {
   ControlResult set(ControlQuantity quantity, double value);
   /// Sets several: checks the graphics/memory pair before anything changes, then memory, core, power.
   ControlResult apply(const ControlSetting& setting);
+  /// Whether what this session has set is still set, as far as the hardware tells (Control::check): the first that is
+  /// not, or ok.
+  ControlResult check();
+  /// Takes nothing for granted any more: the next set() of a value is made even where it was made before.
+  void doubt();
+  /// Whether it goes on where somebody else's lock is in force.
+  bool taking_over() const;
   /// What this session has set so far.
   const ControlSetting& current() const;
   /// Number of changes made.
@@ -93,12 +100,20 @@ class ControlSession {
   std::unique_ptr<State> state_;
 };
 
+/// Reports of this process's sessions that ended and could not put everything back, since it was asked last. The command
+/// names them at its end and exits with 1.
+std::vector<RestoreReport> take_failed_restores();
+/// Such a report for people: its summary, what failed and why, a line each.
+std::string words_of(const RestoreReport& report);
+
 /// What `clocks status` shows of a device's journal.
 struct JournalStatus {
   std::string device, device_key;
   DeviceHolder session;
   std::vector<RestoreStep> steps;
   bool from_earlier_boot = false;
+  /// Its session has ended, and its guardian is putting things back (or hangs in the driver while it does).
+  bool being_restored = false;
   /// Not empty when the journal cannot be read: the reason.
   std::string damaged;
   std::filesystem::path file;

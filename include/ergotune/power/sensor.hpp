@@ -41,6 +41,13 @@ struct SensorInfo {
   /// clocking finds), and no single measurement can see them.
   double repeatability = 0;
   double gain = 1, offset = 0;  ///< true = gain * reading + offset, from calibration with an external meter
+  /// What that calibration leaves open: a relative standard deviation of the gain, and of the power at `level` W, where
+  /// gain and level are independent (the middle of the powers that were compared).
+  double gain_error = 0, level = 0, level_error = 0;
+  // What a reading can be; 0 where nobody knows. A number outside is a failure of the sensor.
+  double least_power = 0, most_power = 0;  ///< W
+  /// Its last digits move under any load: one that stands still has failed.
+  bool never_still = false;
   bool calibrated = false;
 };
 
@@ -94,5 +101,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
                                                         bool is_cpu, std::vector<std::string>* looked_for = nullptr);
 /// The monitor of a device; nullptr when the driver offers none.
 std::unique_ptr<BoardMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address);
+/// The monitor of what a control sets, by the control's reopen_id(); nullptr when there is none.
+std::unique_ptr<BoardMonitor> monitor_for_control(const std::string& id);
 
 }  // namespace ergotune

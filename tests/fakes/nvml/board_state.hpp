@@ -7,16 +7,19 @@
 
 #include <cstdint>
 
+#include "corruption.hpp"
+
 namespace fake_nvml {
 
 inline constexpr std::uint32_t kMagic = 0x4c4d564e;
-inline constexpr std::uint32_t kLayout = 6;
+inline constexpr std::uint32_t kLayout = 7;
 inline constexpr int kMaxDevices = 8;
 inline constexpr int kMaxClocks = 256;
 inline constexpr int kMaxMemoryClocks = 4;
 inline constexpr int kHistory = 16384;  ///< steps of the model that are remembered
 inline constexpr int kQueue = 4096;     ///< launches and markers in flight
 inline constexpr int kMaxFaults = 32;
+inline constexpr int kMaxCorruptions = 8;
 inline constexpr int kSetterLog = 256;
 inline constexpr int kMaxProcesses = 16;
 
@@ -56,7 +59,7 @@ struct WorkItem {
 /// Makes a function (or one field: "field:186") fail, hang, or pretend.
 struct Fault {
   char function[48];
-  int code;                   ///< nvmlReturn_t to return; -1: return success and do nothing
+  int code;                   ///< nvmlReturn_t to return; -1: return success and do nothing; -2: abort
   double after_time;          ///< model time from which it holds
   std::uint64_t after_calls;  ///< calls that still succeed
   std::uint64_t for_calls;    ///< calls that fail; 0: all
@@ -144,6 +147,8 @@ struct State {
   Board boards[kMaxDevices];
   int fault_count;
   Fault faults[kMaxFaults];
+  int corruption_count;
+  CorruptionState corruptions[kMaxCorruptions];
   std::uint64_t setter_calls;
   SetterCall setter_log[kSetterLog];
   std::uint64_t calls;

@@ -96,7 +96,17 @@ class FakeNvml {
   }
   void clear_faults() {
     Lock lock(*state_);
-    state_->fault_count = 0;
+    state_->fault_count = state_->corruption_count = 0;
+  }
+  /// From now on what `function` (or "field:186") reads is wrong in this way.
+  void corrupt(const std::string& function, Corruption kind, std::uint64_t after = 0) {
+    Lock lock(*state_);
+    if (state_->corruption_count >= kMaxCorruptions) throw std::runtime_error("too many corruptions");
+    CorruptionState& c = state_->corruptions[state_->corruption_count++];
+    c = CorruptionState{};
+    set_text(c.function, sizeof c.function, function);
+    c.kind = kind;
+    c.after = after;
   }
   /// The setter calls so far, oldest first (the last kSetterLog of them).
   std::vector<SetterCall> setter_calls() {

@@ -26,7 +26,7 @@ enum Return {
   deprecated = 26,
   unknown = 999
 };
-constexpr int kPretend = -1;
+constexpr int kPretend = -1, kAbort = -2;
 
 State* state = nullptr;
 std::string state_path;
@@ -54,6 +54,7 @@ class Call {
       const int code = fault(function, delay);
       if (code != ok) result = code;
     }
+    if (result == kAbort) std::abort();
     if (delay > 0) {
       timespec t{static_cast<time_t>(delay), static_cast<long>((delay - std::floor(delay)) * 1e9)};
       if (!state->is_virtual) nanosleep(&t, nullptr);
@@ -148,6 +149,19 @@ int give(T* to, T value) {
 
 std::uint32_t milliwatts(double watts) { return static_cast<std::uint32_t>(std::llround(watts * 1000)); }
 double tick_now(const Board& b, const PowerSensorModel& s) { return last_tick(s.phase, s.period, b.time); }
+
+/// A reading as it was, or as a corruption of its function makes it.
+TypedValue reading(const char* function, std::uint64_t value, unsigned width, unsigned type) {
+  for (int i = 0; i < state->corruption_count; ++i)
+    if (std::strcmp(state->corruptions[i].function, function) == 0)
+      return corrupt(state->corruptions[i], value, width, type);
+  return {value, type};
+}
+Corruption corruption_of(const char* function) {
+  for (int i = 0; i < state->corruption_count; ++i)
+    if (std::strcmp(state->corruptions[i].function, function) == 0) return state->corruptions[i].kind;
+  return Corruption::none;
+}
 
 struct PciInfo {
   char bus_id_legacy[16];
@@ -334,13 +348,15 @@ FAKE int nvmlDeviceGetPowerUsage(void* device, unsigned* mw) {
   if (call.failed()) return call.result;
   const Board& b = *call.board;
   if (!b.usage.supported) return not_supported;
-  return give(mw, milliwatts(power_reading(b, b.usage, tick_now(b, b.usage))));
+  const std::uint32_t power = milliwatts(power_reading(b, b.usage, tick_now(b, b.usage)));
+  return give(mw, static_cast<unsigned>(reading("nvmlDeviceGetPowerUsage", power, 32, 1).bits));
 }
 FAKE int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* mj) {
   const Call call("nvmlDeviceGetTotalEnergyConsumption", device, true);
   if (call.failed()) return call.result;
   if (!call.board->counter.supported) return not_supported;
-  return give(mj, static_cast<unsigned long long>(std::llround(call.board->counter_energy * 1000)));
+  const auto energy = static_cast<std::uint64_t>(std::llround(call.board->counter_energy * 1000));
+  return give(mj, static_cast<unsigned long long>(reading("nvmlDeviceGetTotalEnergyConsumption", energy, 64, 3).bits));
 }
 FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
   Call call("nvmlDeviceGetFieldValues", device, true);
@@ -394,7 +410,11 @@ FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
         v.result = not_supported;
     }
     if (v.scope != 0) v.result = not_supported;
-    const int code = call.fault_of(("field:" + std::to_string(v.field)).c_str());
+    const std::string field = "field:" + std::to_string(v.field);
+    const TypedValue said = reading(field.c_str(), v.value.ull, 32, v.type);
+    v.value.ull = said.bits;
+    v.type = said.type;
+    const int code = call.fault_of(field.c_str());
     if (code > 0) {
       v.result = code;
       v.value.ull = 0;
@@ -412,15 +432,21 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
   *value_type = 1;
   if (!samples) return give(count, static_cast<unsigned>(b.sample_capacity));
   const double newest = std::round((tick_now(b, b.samples) - b.samples.phase) / b.samples.period);
+  const Corruption wrong = corruption_of("nvmlDeviceGetSamples");
   unsigned n = 0;
   for (int i = b.sample_capacity - 1; i >= 0 && n < *count; --i) {
     // from the sample's number, so that its time is the same to the last bit whenever it is asked for
     const double tick = b.samples.phase + (newest - i) * b.samples.period;
     const unsigned long long stamp = wall_microseconds(*state, tick);
     if (stamp <= last_seen) continue;
-    samples[n].time = stamp;
-    samples[n].value.ull = 0;
-    samples[n].value.ui = milliwatts(power_reading(b, b.samples, tick));
+    const TypedValue said =
+        reading("nvmlDeviceGetSamples", milliwatts(power_reading(b, b.samples, tick)), 32, 1);
+    samples[n].time = wrong == Corruption::stamps_zero   ? 0
+                      : wrong == Corruption::stamps_ones ? ~0ull
+                      : wrong == Corruption::stamps_old  ? stamp - 3'600'000'000ull
+                                                         : stamp;
+    samples[n].value.ull = said.bits;
+    *value_type = static_cast<int>(said.type);
     ++n;
   }
   *count = n;

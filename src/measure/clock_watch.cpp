@@ -1,0 +1,108 @@
+#include "measure/clock_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <span>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/statistics.hpp"
+#include "ergotune/power/control.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr auto kPeriod = std::chrono::milliseconds(15);
+constexpr std::size_t kMost = 100'000;  // eight minutes of looks
+
+bool rests(const BoardState& state) {
+  return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
+}
+
+void note_mean(Measurement& measurement, const char* name, const std::vector<double>& values, double scale) {
+  if (values.empty() || measurement.quantities.contains(name)) return;
+  RunningStatistics all;
+  for (const double value : values) all.add(value * scale);
+  measurement.quantities[name] = {all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()),
+                                  "board monitor", {}, Provenance::measured};
+}
+
+}  // namespace
+
+void ClockWatch::open(const std::string& control) {
+  if (control == control_) return;
+  end();
+  control_ = control;
+  monitor_ = control.empty() ? nullptr : monitor_for_control(control);
+}
+
+BoardState ClockWatch::look() {
+  const std::lock_guard lock(mutex_);
+  return monitor_ ? monitor_->read() : BoardState{};
+}
+
+void ClockWatch::begin() {
+  end();
+  forget();
+  if (!monitor_) return;
+  active_ = true;
+  thread_ = std::thread([this] { loop(); });
+}
+
+void ClockWatch::end() {
+  active_ = false;
+  if (thread_.joinable()) thread_.join();
+}
+
+void ClockWatch::forget() {
+  const std::lock_guard lock(mutex_);
+  states_.clear();
+  looks_ = 0;
+}
+
+void ClockWatch::loop() {
+  while (active_) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (states_.size() < kMost) states_.push_back(monitor_->read());
+      ++looks_;
+    }
+    std::this_thread::sleep_for(kPeriod);
+  }
+}
+
+void ClockWatch::note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> core, memory, temperature;
+  std::set<std::string> reasons;
+  for (const BoardState& state : states_) {
+    if (rests(state)) continue;
+    if (state.core_clock_mhz) core.push_back(*state.core_clock_mhz);
+    if (state.memory_clock_mhz) memory.push_back(*state.memory_clock_mhz);
+    if (state.temperature_c) temperature.push_back(*state.temperature_c);
+    reasons.insert(state.clock_reasons.begin(), state.clock_reasons.end());
+  }
+  note_mean(measurement, "core_clock", core, 1e6);
+  note_mean(measurement, "memory_clock", memory, 1e6);
+  note_mean(measurement, "temperature", temperature, 1);
+  const auto warn = [&](std::string warning) {
+    auto& warnings = measurement.warnings;
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+  };
+  for (std::string reason : reasons) {
+    // What we asked for ourselves is nothing to tell.
+    if (!all_reasons && reason == "application_clocks") continue;
+    std::replace(reason.begin(), reason.end(), '_', ' ');
+    warn(reason);
+  }
+  if (asked_mhz <= 0 || core.size() < 4 || reasons.contains("power_cap")) return;
+  // A single look may fall on an edge; half of them do not.
+  const std::size_t half = core.size() / 2;
+  const double before = median(std::span(core).first(half)), after = median(std::span(core).subspan(half));
+  if (!same_clock(before, after, tolerance))
+    warn(fmt::format("{}, from {:.0f} to {:.0f} MHz", kChanged, before, after));
+}
+
+}  // namespace ergotune

@@ -1,0 +1,53 @@
+// The clock of a controlled board while a configuration runs.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/power/sensor.hpp"
+
+namespace ergotune {
+
+/// Reads a board's state again and again from a thread of its own. Used by one thread at a time.
+class ClockWatch {
+ public:
+  ClockWatch() = default;
+  ~ClockWatch() { end(); }
+  ClockWatch(const ClockWatch&) = delete;
+  ClockWatch& operator=(const ClockWatch&) = delete;
+
+  /// Watches what this control sets (Control::reopen_id()); nothing where its driver has no monitor.
+  void open(const std::string& control);
+  bool watching() const { return monitor_ != nullptr; }
+  /// One look, now.
+  BoardState look();
+  void begin();
+  void end();
+  /// Looks since begin().
+  std::size_t looks() const { return looks_; }
+  /// Forgets those so far.
+  void forget();
+  /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
+  /// its warnings; of a clock that changed meanwhile by more than `tolerance` both values. `asked_mhz` 0: none was asked.
+  void note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons = false) const;
+
+  /// What the warning of a clock that changed begins with.
+  static constexpr const char* kChanged = "the clock changed while it was measured";
+
+ private:
+  void loop();
+  std::string control_;
+  std::unique_ptr<BoardMonitor> monitor_;
+  mutable std::mutex mutex_;  ///< monitor_ and states_
+  std::vector<BoardState> states_;
+  std::atomic<std::size_t> looks_ = 0;
+  std::atomic<bool> active_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ergotune

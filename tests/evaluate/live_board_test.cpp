@@ -1,0 +1,191 @@
+// Clocks, live on a fake board: kernels on the host whose time follows the board's clock (tests/fakes/nvml/work.cpp), set
+// through the real control, watched through the real monitor.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/evaluate/live.hpp"
+#include "ergotune/power/guardian.hpp"
+#include "ergotune/problem/load.hpp"
+#include "evaluate/scripted_workers.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian_host.hpp"
+
+namespace ergotune {
+namespace {
+
+const guardian_host::Host kHost;
+
+using test::ListJournal;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kProblem = R"toml(
+name = "cycles"
+[parameters]
+CLOCK = [600, 990, 1980]
+LIMIT = [300, 700]
+[kernel]
+function = "work"
+arguments = [{ name = "b", type = "float32", count = 1, access = "write" }]
+[kernel.source.c]
+text = '''
+#include <dlfcn.h>
+#include <stdlib.h>
+typedef void (*work_type)(double, double, double);
+void work(float* b) {
+  static work_type run;
+  if (!run) run = (work_type)dlsym(dlopen(getenv("ERGOTUNE_NVML"), RTLD_NOW), "fake_nvml_work");
+  run(2, 0, 0.3);
+  b[0] = 1;
+}
+'''
+)toml";
+
+struct LiveBoard : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=hopper"};
+  control_trees::Tree place;
+  Problem problem = parse_problem(kProblem, "/nowhere/cycles.toml");
+  ListJournal journal;
+
+  void SetUp() override {
+    nvml.use_here();
+    problem.parameters[0].kind = ParameterKind::core_clock_mhz;
+    problem.parameters[1].kind = ParameterKind::power_limit_w;
+  }
+  std::unique_ptr<InProcessEvaluator> open(bool take_over = false) {
+    ControlEnvironment environment;
+    environment.nvml_library = fake_nvml::FakeNvml::library();
+    environment.state_folder = place.root() / "state";
+    LiveOptions options;
+    options.device = "host";
+    options.use_cache = false;
+    options.measure.max_seconds = 0.05;
+    auto evaluator = std::make_unique<InProcessEvaluator>(problem, options);
+    ControlSessionOptions session;
+    session.take_over = take_over;
+    evaluator->set_controls(ControlSession::open(open_control("nvml:0", environment), session), problem.parameters);
+    evaluator->set_journal(&journal);
+    return evaluator;
+  }
+  static Measurement measure(InProcessEvaluator& evaluator, double clock, double limit = 700) {
+    evaluator.submit({1, 1, {Value(clock), Value(limit)}, false, 1e300, "time"});
+    return evaluator.wait(0)->measurement;
+  }
+  std::size_t locks_taken() {
+    std::size_t count = 0;
+    for (const auto& call : nvml.setter_calls()) count += std::string(call.function) == "nvmlDeviceSetGpuLockedClocks";
+    return count;
+  }
+};
+
+TEST_F(LiveBoard, RunsAsAskedAndSaysSo) {
+  const auto evaluator = open();
+  const Measurement slow = measure(*evaluator, 600), fast = measure(*evaluator, 1980);
+  ASSERT_TRUE(usable(slow.status)) << slow.message;
+  ASSERT_TRUE(usable(fast.status)) << fast.message;
+  EXPECT_NEAR(*slow.value("core_clock"), 600e6, 1e6) << "also where no energy is measured";
+  EXPECT_NEAR(*fast.value("core_clock"), 1980e6, 1e6);
+  EXPECT_GT(*slow.value("time"), *fast.value("time"));
+  EXPECT_THAT(slow.warnings, Not(Contains(HasSubstr("asked"))));
+  EXPECT_TRUE(slow.value("clock_latency") || fast.value("clock_latency")) << "how long a change took is told";
+}
+
+TEST_F(LiveBoard, ADriverThatTakesAClockAndIgnoresItGivesAStatus) {
+  const auto evaluator = open();
+  nvml.add_fault("nvmlDeviceSetGpuLockedClocks", -1);
+  const Measurement measurement = measure(*evaluator, 990);
+  EXPECT_EQ(measurement.status, Status::unsupported);
+  EXPECT_THAT(measurement.message, HasSubstr("asked 990 MHz, ran 1980 MHz"));
+  EXPECT_FALSE(measurement.value("time"));
+}
+
+TEST_F(LiveBoard, ADriverThatTakesALimitAndIgnoresItGivesAStatus) {
+  const auto evaluator = open();
+  nvml.add_fault("nvmlDeviceSetPowerManagementLimit", -1);
+  const Measurement measurement = measure(*evaluator, 990, 300);
+  EXPECT_EQ(measurement.status, Status::launch_error);
+  EXPECT_THAT(measurement.message, HasSubstr("power limit 300 W was set, but it is 700 W"));
+}
+
+TEST_F(LiveBoard, ALockThatSomebodyResetsIsSetAgainAndTheRunRepeated) {
+  const auto evaluator = open();
+  ASSERT_TRUE(usable(measure(*evaluator, 990).status));
+  int runs = 0;
+  journal.also = [&](const EvaluationRequest&) {
+    if (runs++ == 0) nvml.board().locked = 0;
+  };
+  const auto before = locks_taken();
+  const Measurement measurement = measure(*evaluator, 990);
+  ASSERT_TRUE(usable(measurement.status)) << measurement.message;
+  EXPECT_NEAR(*measurement.value("core_clock"), 990e6, 1e6);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(locks_taken(), before + 1);
+}
+
+TEST_F(LiveBoard, WhoeverResetsItAgainAndAgainLeavesAStatus) {
+  const auto evaluator = open();
+  ASSERT_TRUE(usable(measure(*evaluator, 990).status));
+  journal.also = [&](const EvaluationRequest&) { nvml.board().locked = 0; };
+  EXPECT_EQ(measure(*evaluator, 990).status, Status::unsupported);
+}
+
+TEST_F(LiveBoard, ALimitThatSomebodyChangesIsReadBack) {
+  const auto evaluator = open();
+  int runs = 0;
+  journal.also = [&](const EvaluationRequest&) {
+    if (++runs == 2) nvml.board().power_limit_mw = 500'000;  // the first run is a look at the board
+  };
+  const Measurement once = measure(*evaluator, 990, 300);
+  ASSERT_TRUE(usable(once.status)) << once.message;
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(nvml.board().power_limit_mw, 300'000u);
+  journal.also = [&](const EvaluationRequest&) { nvml.board().power_limit_mw = 500'000; };
+  const Measurement always = measure(*evaluator, 990, 300);
+  EXPECT_EQ(always.status, Status::unsupported);
+  EXPECT_THAT(always.message, HasSubstr("it is 500 W"));
+}
+
+TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsSeenBeforeAnythingIsSet) {
+  auto& board = nvml.board();
+  board.locked = 1;
+  board.locked_min = board.locked_max = 900;
+  auto evaluator = open();  // at rest the driver says no more than "idle"
+  evaluator->submit({1, 1, {Value(990.0), Value(700.0)}, false, 1e300, "time"});
+  try {
+    evaluator->wait(0);
+    FAIL() << "the lock was not seen";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it runs at 900 MHz because of a clock setting"));
+    EXPECT_THAT(error.what(), HasSubstr("--take-over"));
+  }
+  evaluator.reset();
+  EXPECT_EQ(locks_taken(), 0u);
+  EXPECT_EQ(board.locked, 1);
+  EXPECT_EQ(board.locked_max, 900u) << "it is still the user's own";
+}
+
+TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsTakenOverWhereThatIsAskedFor) {
+  nvml.board().locked = 1;
+  nvml.board().locked_min = nvml.board().locked_max = 900;
+  const auto evaluator = open(true);
+  const Measurement measurement = measure(*evaluator, 990);
+  ASSERT_TRUE(usable(measurement.status)) << measurement.message;
+  EXPECT_NEAR(*measurement.value("core_clock"), 990e6, 1e6);
+  EXPECT_THAT(measurement.warnings, Contains(HasSubstr("taken over")));
+}
+
+TEST_F(LiveBoard, APowerCapIsToldAndKeepsItsNumbers) {
+  nvml.board().full_power = 3000;
+  const auto evaluator = open();
+  measure(*evaluator, 1980, 300);
+  const Measurement measurement = measure(*evaluator, 1980, 300);
+  ASSERT_TRUE(usable(measurement.status)) << measurement.message;
+  EXPECT_THAT(measurement.warnings, Contains(HasSubstr("power cap")));
+  EXPECT_THAT(measurement.warnings, Contains(HasSubstr("asked 1980 MHz, ran")));
+}
+
+}  // namespace
+}  // namespace ergotune

@@ -1,0 +1,49 @@
+// Work on the first fake board for kernels that run on the host: a launch lasts as long as the board's clock makes it, and
+// heats it. A kernel finds this in the library that ERGOTUNE_NVML names (work.h).
+#include <cstdlib>
+#include <string>
+
+#include "presets.hpp"
+
+namespace {
+
+fake_nvml::State* board_state() {
+  const char* path = std::getenv("ERGOTUNE_FAKE_NVML_STATE");
+  static std::string mapped;
+  static fake_nvml::State* state = nullptr;
+  // A process may have gone on to another board.
+  if (path && path != mapped) state = fake_nvml::map_state(mapped = path, "");
+  return state;
+}
+
+}  // namespace
+
+/// `mega_cycles` / clock in MHz + `seconds` at `activity` (0 idle, 1 full), waiting for its end.
+extern "C" __attribute__((visibility("default"))) void fake_nvml_work(double mega_cycles, double seconds,
+                                                                      double activity) {
+  using namespace fake_nvml;
+  State* state = board_state();
+  if (!state) return;
+  WorkItem item{};
+  item.count = 1;
+  item.mega_cycles = mega_cycles;
+  item.seconds = seconds;
+  item.activity = item.activity_low = activity;
+  item.high_fraction = 1;
+  std::uint64_t number = 0;
+  double left = 0;
+  {
+    const Lock lock(*state);
+    number = enqueue(*state, state->boards[0], item);
+    left = launch_seconds(item, state->boards[0].clock_mhz);
+  }
+  while (true) {
+    const timespec nap{0, static_cast<long>(std::clamp(0.5 * left, 2e-5, 5e-3) * 1e9)};
+    nanosleep(&nap, nullptr);
+    const Lock lock(*state);
+    Board& board = state->boards[0];
+    advance(*state, board, model_now(*state));
+    if (board.queue_head > number) return;
+    left = launch_seconds(item, board.clock_mhz) * (1 - board.queue[number % kQueue].progress);
+  }
+}

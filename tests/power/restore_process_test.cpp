@@ -1,0 +1,110 @@
+// A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and nobody waits for ever.
+#include "power/restore_process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ergotune/base/clock.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian_process.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct RestoreApart : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=hopper"};
+  control_trees::Tree place;
+  ControlEnvironment environment;
+  std::filesystem::path file;
+
+  // A board with everything changed, and the journal that a session left.
+  void SetUp() override {
+    nvml.use_here();
+    environment.nvml_library = fake_nvml::FakeNvml::library();
+    environment.state_folder = place.root() / "state";
+    auto control = open_control("nvml:0", environment);
+    Journal journal;
+    journal.device = "nvml:0";
+    journal.reopen_id = control->reopen_id();
+    journal.device_key = control->device_key();
+    journal.boot_id = boot_id();
+    journal.steps = control->snapshot();
+    const auto folder = StateFolder::open(environment.state_folder);
+    folder.write(journal);
+    file = folder.journal_file(journal.device_key);
+    EXPECT_TRUE(control->set(ControlQuantity::core_clock_mhz, 990).ok());
+    EXPECT_TRUE(control->set(ControlQuantity::memory_clock_mhz, 1593).ok());
+    EXPECT_TRUE(control->set(ControlQuantity::power_limit_w, 300).ok());
+  }
+  void TearDown() override { nvml.clear_faults(); }
+  RestoreReport restore() {
+    RestoreRound round;
+    round.attempts = 2;
+    round.patience = 1;
+    return restore_apart(StateFolder::open(environment.state_folder), file, environment, round);
+  }
+  static std::vector<RestoreOutcome> failed(const RestoreReport& report) {
+    std::vector<RestoreOutcome> list;
+    for (const auto& outcome : report.outcomes)
+      if (!outcome.result.ok()) list.push_back(outcome);
+    return list;
+  }
+};
+
+TEST_F(RestoreApart, PutsEverythingBack) {
+  const auto report = restore();
+  EXPECT_TRUE(report.complete) << words_of(report);
+  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.board().memory_locked, 0);
+  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+  EXPECT_FALSE(std::filesystem::exists(file));
+  for (const auto& call : nvml.setter_calls())
+    if (std::string(call.function).find("Reset") != std::string::npos) {
+      EXPECT_NE(call.pid, getpid()) << "in a process of its own";
+    }
+}
+
+TEST_F(RestoreApart, ACallThatAbortsCostsItsStepOnly) {
+  nvml.add_fault("nvmlDeviceResetGpuLockedClocks", -2);
+  const auto report = restore();
+  EXPECT_FALSE(report.complete);
+  ASSERT_THAT(failed(report), SizeIs(1)) << words_of(report);
+  EXPECT_THAT(words_of(report), HasSubstr("ended the process"));
+  EXPECT_EQ(nvml.board().locked, 1);
+  EXPECT_EQ(nvml.board().memory_locked, 0);
+  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+  EXPECT_TRUE(std::filesystem::exists(file)) << "what is left is still known";
+  nvml.clear_faults();
+  EXPECT_TRUE(restore().complete);
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+TEST_F(RestoreApart, ACallThatHangsCostsItsStepOnlyAndLittleTime) {
+  nvml.add_fault("nvmlDeviceResetGpuLockedClocks", 0, 0, 0, 1000);
+  const double begin = host_seconds();
+  const auto report = restore();
+  EXPECT_LT(host_seconds() - begin, 20);
+  EXPECT_FALSE(report.complete);
+  ASSERT_THAT(failed(report), SizeIs(1)) << words_of(report);
+  EXPECT_THAT(words_of(report), HasSubstr("did not return"));
+  EXPECT_THAT(words_of(report), HasSubstr("ergotune clocks restore"));
+  EXPECT_EQ(nvml.board().memory_locked, 0);
+  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+}
+
+TEST_F(RestoreApart, ADriverThatDoesNotOpenAtAllIsSaid) {
+  nvml.add_fault("nvmlInit_v2", 0, 0, 0, 1000);
+  const double begin = host_seconds();
+  const auto report = restore();
+  EXPECT_LT(host_seconds() - begin, 20);
+  EXPECT_FALSE(report.complete);
+  EXPECT_THAT(words_of(report), HasSubstr("does not open"));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+}  // namespace
+}  // namespace ergotune
