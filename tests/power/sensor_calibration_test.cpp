@@ -14,6 +14,9 @@
 namespace ergotune {
 namespace {
 
+using test::AmdgpuTree;
+using test::OrinTree;
+
 struct StoredCalibration : ::testing::Test {
   control_trees::Tree place;
   void SetUp() override {
