@@ -89,14 +89,16 @@ void tune(const TuneArguments& arguments) {
     return;
   }
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
-  bool told = bounded || arguments.quiet || options.early_stop;
+  const bool ends = options.early_stop && options.strategy == "auto";
+  bool told = bounded || arguments.quiet;
   options.progress = [&](const SessionProgress& p) {
     if (!told && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
       progress.finish();
       fmt::print(stderr,
-                 "note: without a budget all {} configurations are measured, about {} more; Ctrl-C ends it with the best so "
-                 "far and keeps every result, and the next time --budget 10min bounds it\n",
-                 p.total, human_duration(*p.seconds_left));
+                 "note: without a budget {} {} configurations, {} {} more; Ctrl-C ends it with the best so far and keeps every "
+                 "result, and the next time --budget 10min bounds it\n",
+                 ends ? "the search goes on until nothing better is likely among" : "all are measured of",
+                 p.total, ends ? "at most" : "about", human_duration(*p.seconds_left));
       told = true;
     }
     progress(p);

@@ -37,12 +37,12 @@ bool comes(F&& is_so) {
   return false;
 }
 
-const std::vector<std::string> kTune{"tune", "p.toml", "--device", "host", "-q", "--no-confirm"};
+const std::vector<std::string> kTune{"tune", "p.toml", "--device", "host", "-q", "--no-confirm", "--no-early-stop"};
 
 // On a CPU device configurations run one at a time, and what a signal cuts off is nobody's fault.
 TEST(Tried, ALostTerminalLeavesNoCulprit) {
   TemporaryFolder folder;
-  folder.write("p.toml", counting_problem(400));
+  folder.write("p.toml", counting_problem(4000));
   const auto store = folder.path() / "ergotune.db";
   ChildProcess session = start_ergotune(folder, kTune);
   ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
@@ -59,7 +59,7 @@ TEST(Tried, ALostTerminalLeavesNoCulprit) {
 TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
   TemporaryFolder folder;
   ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
-  folder.write("p.toml", counting_problem(400));
+  folder.write("p.toml", counting_problem(4000));
   folder.write("q.toml", counting_problem(2) + "\n[metrics]\nmore = \"turn\"\n");
   const auto store = folder.path() / "ergotune.db";
   ChildProcess first = start_ergotune(folder, kTune);
@@ -85,10 +85,10 @@ TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
 TEST(Tried, WhoWaitsForADeviceCanGiveUpAndAKilledHolderHoldsNothing) {
   TemporaryFolder folder;
   ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
-  folder.write("p.toml", counting_problem(400));
+  folder.write("p.toml", counting_problem(4000));
   folder.write("q.toml", counting_problem(2));
   const auto store = folder.path() / "ergotune.db";
-  ChildProcess first = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"});
+  ChildProcess first = start_ergotune(folder, kTune);
   ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   ProcessOptions options;
   options.folder = folder.path().string();
