@@ -1,6 +1,7 @@
 #include "tune/plan_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -165,11 +166,18 @@ void PlanRun::tune(const PlanStage& stage) {
   const std::uint64_t before = asked_.size();
 
   std::size_t freed = 0;
-  for (const std::string& name : stage.free)
-    freed += parameters_named(name, space_.parameters(), kinds_).size();
+  for (const std::string& name : stage.free) {
+    const std::size_t some = parameters_named(name, space_.parameters(), kinds_).size();
+    // Code together with settings is another thing than code alone.
+    if (some == 0 && stage.free.front() == "code") {
+      freed = 0;
+      break;
+    }
+    freed += some;
+  }
   if (freed == 0) {
     result_.why_not = fmt::format("stage \"{}\" frees {}, and this problem has no such parameters",
-                                  stage.name, stage.free.empty() ? "nothing" : stage.free.front());
+                                  stage.name, stage.free.empty() ? "nothing" : fmt::format("{}", fmt::join(stage.free, " and ")));
     return;
   }
   // A clock found with code that wastes energy is the wrong one for code that does not: beside the default a

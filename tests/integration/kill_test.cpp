@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "ergotune/base/clock.hpp"
@@ -132,6 +133,62 @@ TEST_F(KillOnABoard, APlanWithClocksGoesOnWhereItWas) {
   EXPECT_EQ(again["plans"][0]["known"], again["plans"][0]["evaluated"]);
   EXPECT_EQ(again["plans"][0]["best"]["configuration"], plan["best"]["configuration"]);
   EXPECT_EQ(nvml.board().locked, 0);
+}
+
+/// The guardian of a session: a child of its in a session of its own that has no worker's verb.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  std::ifstream in(fmt::format("/proc/{0}/task/{0}/children", parent));
+  for (pid_t pid = 0; in >> pid;) found.push_back(pid);
+  return found;
+}
+
+// The session, its whole group, or the session and then its guardian; the user's own limit comes back each time, which is
+// not the default.
+TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
+  nvml.board().power_limit_mw = 650'000;
+  std::string problem = kClockedProblem;
+  problem.replace(problem.find("core_clock_mhz = [600, 1200, 1500]"), 34, "core_clock_mhz = [600, 1200, 1500]\npower_limit_w = [300, 500]");
+  folder.write("p.toml", problem);
+  const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "--plan", "energy_then_clocks,global_energy",
+                                      "--sensor", "nvml:0", "--control", "nvml:0", "--precision", "10", "--store", "p.db",
+                                      "--quiet"};
+  Random random(20261122);
+  Rows known;
+  int changed = 0;
+  for (int kill = 1; kill <= kills(); ++kill) {
+    ChildProcess session = start_ergotune(folder, tune);
+    std::this_thread::sleep_for(std::chrono::duration<double>(0.3 + 3.5 * random.uniform()));
+    changed += nvml.board().locked != 0 || nvml.board().power_limit_mw != 650'000;
+    const std::vector<pid_t> children = children_of(session.pid());
+    const int way = kill % 3;
+    if (way == 1) {
+      ::kill(-session.pid(), SIGKILL);
+    } else {
+      ::kill(session.pid(), SIGKILL);
+    }
+    EXPECT_TRUE(session.wait(20));
+    if (way == 2) {
+      ::usleep(static_cast<useconds_t>(20'000 * random.uniform()));
+      for (const pid_t child : children) ::kill(child, SIGKILL);  // workers die with their session; what is left is the guardian
+      ergotune(folder, {"clocks", "restore"});
+    }
+    const double deadline = host_seconds() + 30;
+    const auto back = [&] { return nvml.board().locked == 0 && nvml.board().power_limit_mw == 650'000; };
+    while (!back() && host_seconds() < deadline) ::usleep(20'000);
+    EXPECT_TRUE(back()) << "kill " << kill << ", way " << way << ": locked " << nvml.board().locked << ", limit "
+                        << nvml.board().power_limit_mw;
+    if (!std::filesystem::exists(folder.path() / "p.db")) continue;
+    Rows now = stored_rows(folder.path() / "p.db");
+    expect_nothing_lost(known, now, kill);
+    known = std::move(now);
+  }
+  auto json = tune;
+  json.push_back("--json");
+  const auto document = json_of(ergotune(folder, json, 240));
+  for (const auto& plan : document["plans"]) EXPECT_FALSE(plan.contains("why_not")) << plan;
+  EXPECT_EQ(nvml.board().power_limit_mw, 650'000u);
+  std::fprintf(stderr, "%d kills, settings were changed at the moment of %d\n", kills(), changed);
 }
 
 TEST_F(KillOnABoard, AModelFitGoesOnWhereItWas) {

@@ -4,8 +4,12 @@ import time
 
 import numpy as np
 
+from .._absent import ENERGY
 from .._meters import Meter, check
+from .._notsupported import absent
 from .._nvml import Nvml
+
+__getattr__ = absent(__name__, {"nvml": ENERGY})
 
 
 class NVMLObserver(Meter):

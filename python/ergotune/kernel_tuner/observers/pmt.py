@@ -1,6 +1,10 @@
 """The power meters of the PMT library, by ergotune's own sensors."""
 
+from .._absent import ENERGY
 from .._meters import Meter, check, only_one
+from .._notsupported import absent
+
+__getattr__ = absent(__name__, {"PMTContinuousObserver": ENERGY})
 
 _SENSORS = {"nvidia": "nvml:{}", "rapl": "rapl:package-{}", "rocm": "amdgpu:card{}", "powersensor2": "powersensor2:{}",
             "powersensor3": "powersensor3:{}"}

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .._absent import ENERGY
 from .._meters import Meter, check
+from .._notsupported import absent
+
+__getattr__ = absent(__name__, {"tegra": ENERGY})
 
 
 class TegraObserver(Meter):
