@@ -6,7 +6,6 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
 #include "tune/application_round.hpp"
 #include "tune/standing.hpp"
 #include "tune/strategy_source.hpp"
@@ -14,8 +13,6 @@
 namespace ergotune {
 namespace {
 
-/// Rounds with the default alone, whose median says what the default takes.
-constexpr std::size_t kFirstRounds = 10;
 /// A trial is expected to take as long as the longest so far, and this much more.
 constexpr double kCaution = 1.5;
 
@@ -60,8 +57,12 @@ struct Session::State {
   ConfigurationIndex running = 0;
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
-  double spent = 0, default_seconds = 0, longest_trial = 0, worst = 0;
-  std::vector<double> first;
+  /// s of rounds and trials so far, and s that the rounds would have taken with the default: a round with another
+  /// configuration stands for what it took times how much faster that was measured, so that a machine that is slower for a while
+  /// is no trial's fault.
+  double spent = 0, with_default = 0;
+  double longest_trial = 0, worst = 0;
+  ConfigurationIndex start = 0;
 
   State(Problem problem, SetupOptions setup, OnlineOptions o)
       : options(std::move(o)),
@@ -78,10 +79,10 @@ struct Session::State {
   ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
 
   void begin();
-  void run_default();
   void try_one(OnlineRound& round);
   void use_best();
   double allowance() const;
+  double gain() const;
 };
 
 /// What the store knows, and the default: how long it takes to try one is seen from that.
@@ -93,28 +94,37 @@ void Session::State::begin() {
   info.phase = "tuning online";
   ledger->begin_run(info);
   for (const ConfigurationIndex index : ledger->order()) standing.see(index);
-  const auto start = default_of(*prepared.space);
-  if (!start) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
+  const auto known = default_of(*prepared.space);
+  if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
+  start = *known;
   const double began = host_seconds();
-  if (!standing.seen(*start)) {
-    ListSource first({*start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (!standing.seen(start)) {
+    ListSource first({start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
       search.learn(wanted, measurement, fresh);
       return true;
     });
     ledger->drive(first);
   }
-  const Measurement& measurement = ledger->find(*start)->measurement;
+  const Measurement& measurement = ledger->find(start)->measurement;
   if (!usable(measurement.status))
     throw UserError(fmt::format("the default configuration does not work: {}", measurement.message));
   longest_trial = host_seconds() - began;
-  application.use(prepared.space->configuration(*start));
-  running = *start;
+  application.use(prepared.space->configuration(start));
+  running = start;
   search.begin();
+  use_best();
 }
 
 /// s that may still be spent.
-double Session::State::allowance() const {
-  return (1 + options.bound) * default_seconds * static_cast<double>(rounds) - spent;
+double Session::State::allowance() const { return (1 + options.bound) * with_default - spent; }
+
+/// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals.
+double Session::State::gain() const {
+  if (running == start) return 1;
+  const Measurement &now = ledger->find(running)->measurement, &before = ledger->find(start)->measurement;
+  const double one = before.value("time").value_or(0) - 2 * before.standard_error("time");
+  const double other = now.value("time").value_or(0) + 2 * now.standard_error("time");
+  return one > 0 && other > 0 ? one / other : 1;
 }
 
 void Session::State::try_one(OnlineRound& round) {
@@ -151,25 +161,17 @@ OnlineRound Session::next_round() {
   State& state = *state_;
   OnlineRound round;
   const double began = host_seconds();
-  if (!state.settled && state.rounds >= kFirstRounds && state.allowance() > kCaution * state.longest_trial)
-    state.try_one(round);
+  if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
+  const double ready = host_seconds();
   round.device_seconds = state.application.run();
-  round.seconds = host_seconds() - began;
+  const double ended = host_seconds();
+  round.seconds = ended - began;
   round.number = ++state.rounds;
   round.configuration = state.running;
   round.settled = state.settled;
   state.spent += round.seconds;
-  if (state.rounds <= kFirstRounds) {
-    state.first.push_back(round.seconds);
-    state.default_seconds = median(state.first);
-    if (state.rounds == kFirstRounds) {
-      // The first of all loads code: from here on it counts as any other.
-      state.spent = state.default_seconds * static_cast<double>(kFirstRounds);
-      state.use_best();
-    }
-  } else {
-    state.worst = std::max(state.worst, ratio());
-  }
+  state.with_default += (ended - ready) * state.gain();
+  state.worst = std::max(state.worst, ratio());
   return round;
 }
 
@@ -213,8 +215,7 @@ std::uint64_t Session::tried() const { return state_->tried; }
 std::uint64_t Session::resumed() const { return state_->ledger->resumed(); }
 double Session::ratio() const {
   const State& state = *state_;
-  if (state.rounds < kFirstRounds) return 0;
-  return state.spent / (state.default_seconds * static_cast<double>(state.rounds));
+  return state.with_default > 0 ? state.spent / state.with_default : 0;
 }
 double Session::worst_ratio() const { return state_->worst; }
 

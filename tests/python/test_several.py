@@ -60,8 +60,8 @@ def test_what_is_not_there_is_named():
 
 def test_a_loop_is_tuned_on_the_way_and_goes_on(tmp_path):
     store = tmp_path / "s.db"
-    settings = dict(device="opencl", budget=4, precision=0.5, store=str(store), max_seconds=0.02)
-    session = ergotune.Session(pipeline(), bound=50, **settings)  # all it wants: this test has no time
+    settings = dict(device="opencl", strategy="brute_force", precision=0.5, store=str(store), max_seconds=0.02)
+    session = ergotune.Session(pipeline(), bound=1e5, **settings)  # all it wants: this test has no time
     for step in range(60):
         session.write("x", np.full(4096, step, np.float32))
         row = session.next_round()
@@ -73,7 +73,7 @@ def test_a_loop_is_tuned_on_the_way_and_goes_on(tmp_path):
     assert session.settled
     assert session.tried == 3  # and the default before them
     del session
-    again = ergotune.Session(pipeline(), bound=50, **settings)
+    again = ergotune.Session(pipeline(), bound=1e5, **settings)
     assert again.resumed == 4
     for _ in range(12):
         again.next_round()

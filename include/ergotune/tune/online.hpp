@@ -64,8 +64,8 @@ class Session {
   std::uint64_t rounds() const;
   std::uint64_t tried() const;   ///< in this process
   std::uint64_t resumed() const; ///< known from the store
-  /// Time of all rounds so far over what the default would have taken; 0 before that is known. `worst_ratio`: the highest that
-  /// it has been once trials began.
+  /// Time of all rounds and trials so far over what the rounds would have taken with the default configuration, by what was
+  /// measured of both; 0 before the first. `worst_ratio`: the highest that it has been.
   double ratio() const;
   double worst_ratio() const;
 
