@@ -107,7 +107,7 @@ std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, 
 SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
 
 /// A value whose 95 % interval is wider than this share of it to either side says nothing: it is no result.
-inline constexpr double kWidestInterval = 0.25;
+inline constexpr double kWidestInterval = 0.5;
 
 struct EnergyOptions {
   /// Wanted half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.
