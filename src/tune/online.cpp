@@ -13,8 +13,8 @@
 namespace ergotune {
 namespace {
 
-/// A trial is expected to take as long as the longest so far, and this much more.
-constexpr double kCaution = 1.5;
+/// A trial is expected to take so many times as long as the longest so far.
+constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup) {
   if (setup.device.starts_with("replay:") || setup.device.starts_with("sim:"))
@@ -27,12 +27,14 @@ class OneTrial : public Source {
  public:
   explicit OneTrial(StrategySource& search) : search_(search) {}
   std::vector<Wanted> next(std::size_t room) override {
-    if (tried_ || room == 0) return {};
+    if (tried_ || under_way_ || room == 0) return {};
     std::vector<Wanted> wanted = search_.next(1);
     ended_ = wanted.empty();
+    under_way_ = !ended_;  // one at a time, although the evaluator has room for more
     return wanted;
   }
   void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override {
+    under_way_ = false;
     search_.take(wanted, measurement, fresh);
     if (fresh) tried_ = wanted.index;
   }
@@ -42,7 +44,7 @@ class OneTrial : public Source {
  private:
   StrategySource& search_;
   std::optional<ConfigurationIndex> tried_;
-  bool ended_ = false;
+  bool ended_ = false, under_way_ = false;
 };
 
 }  // namespace
