@@ -335,5 +335,5 @@ def test_what_is_not_supported_says_what_to_do(call, words):
         fill(**call)
     from ergotune.kernel_tuner import observers
 
-    with pytest.raises(kt.NotSupported, match="sensors"):
-        observers.NVMLObserver(["energy"])
+    with pytest.raises(kt.NotSupported, match="Nsight Compute"):
+        observers.NCUObserver(["dram__bytes.sum"])
