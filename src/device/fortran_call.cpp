@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <regex>
 
 #include "device/fortran_source.hpp"
@@ -98,6 +99,9 @@ std::string continued(const std::string& line) {
 std::string check_in_fortran(const CompileJob& job) {
   const FortranProcedure procedure = called_procedure(job);
   if (procedure.name.empty() || (procedure.function && procedure.returns.empty())) return {};
+  // The compiler would read that file instead of the module in the source: what somebody compiled before, in another form.
+  std::error_code error;
+  if (!procedure.module.empty() && std::filesystem::exists(procedure.module + ".mod", error)) return {};
   const std::size_t count = passed_arguments(job);
   const auto name = [](std::size_t i) { return fmt::format("ergotune_{}", i); };
   const std::string called = procedure.module.empty() ? procedure.name : "ergotune_called";

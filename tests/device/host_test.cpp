@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -162,6 +164,20 @@ TEST_F(HostTest, FortranArgumentsAreComparedWithTheirDeclarations) {
     EXPECT_EQ(refusal(size + assumed, {bytes, n}), "") << "bytes are whatever the procedure makes of them";
     EXPECT_EQ(refusal(size + "real :: x(n)\nx = n\n", {x, n}, {"-Wall", "-Werror", "-std=f95"}), "") << "the call is ours";
   }
+}
+
+TEST_F(HostTest, AnOldModuleFileInTheWorkingFolderRefusesNothing) {
+  SKIP_WITHOUT_FORTRAN();
+  const auto before = std::filesystem::current_path();
+  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-modules-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::filesystem::current_path(folder);
+  std::ofstream("old.f90") << "module m\ncontains\nsubroutine f(x)\nreal(8) :: x(*)\nend subroutine\nend module\n";
+  EXPECT_EQ(run_process({"/bin/sh", "-c", "${FC:-gfortran} -c old.f90"}).exit_code, 0);
+  const std::string words = refusal_of_fortran("x", "real :: x(*)\n", {{Kind::buffer, ElementType::float32, "x"}}, true);
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(words, "");
 }
 
 TEST_F(HostTest, FortranValuesArePassedAlsoUnderABoundName) {
