@@ -90,6 +90,8 @@ struct Store::State {
 
   /// One measurement's row, and the end of its begin(); inside a transaction.
   void insert(std::int64_t session, const StoredRow& row);
+  void change(Statement& bound);
+  std::string text_of_session(const char* query, std::int64_t session) const;
 
   void prepare_writing() {
     // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
@@ -189,16 +191,18 @@ std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
   return session_row(rows);
 }
 
-std::string Store::environment(std::int64_t session) const {
-  Statement rows(state_->database, "SELECT environment FROM sessions WHERE id = ?");
+std::string Store::State::text_of_session(const char* query, std::int64_t session) const {
+  Statement rows(database, query);
   rows.bind(1, session);
   return rows.step() ? rows.text(0) : std::string();
 }
 
+std::string Store::environment(std::int64_t session) const {
+  return state_->text_of_session("SELECT environment FROM sessions WHERE id = ?", session);
+}
+
 std::string Store::document(std::int64_t session) const {
-  Statement rows(state_->database, "SELECT document FROM sessions WHERE id = ?");
-  rows.bind(1, session);
-  return rows.step() ? rows.text(0) : std::string();
+  return state_->text_of_session("SELECT document FROM sessions WHERE id = ?", session);
 }
 
 void Store::begin(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
@@ -240,9 +244,7 @@ std::vector<Configuration> Store::note_deaths(std::int64_t session) {
 }
 
 void Store::withdraw(std::int64_t session, const Configuration& configuration) {
-  state_->delete_running->bind(1, session).bind(2, configuration_text(configuration));
-  state_->delete_running->run();
-  state_->flusher->wrote();
+  state_->change(state_->delete_running->bind(1, session).bind(2, configuration_text(configuration)));
 }
 
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {
@@ -348,25 +350,24 @@ std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
   return state_->database.last_row();
 }
 
+void Store::State::change(Statement& bound) {
+  bound.run();
+  flusher->wrote();
+}
+
 void Store::set_phase(std::int64_t run, const std::string& phase) {
   Statement update(state_->database, "UPDATE runs SET phase = ? WHERE id = ?");
-  update.bind(1, phase).bind(2, run);
-  update.run();
-  state_->flusher->wrote();
+  state_->change(update.bind(1, phase).bind(2, run));
 }
 
 void Store::set_confirmed(std::int64_t run, int rounds) {
   Statement update(state_->database, "UPDATE runs SET confirmed = ? WHERE id = ?");
-  update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run);
-  update.run();
-  state_->flusher->wrote();
+  state_->change(update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run));
 }
 
 void Store::end_run(std::int64_t run, const std::string& why) {
   Statement update(state_->database, "UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?");
-  update.bind(1, wall_seconds()).bind(2, why).bind(3, run);
-  update.run();
-  state_->flusher->wrote();
+  state_->change(update.bind(1, wall_seconds()).bind(2, why).bind(3, run));
 }
 
 std::vector<RunInfo> Store::runs(std::int64_t session) const {

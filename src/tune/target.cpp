@@ -283,14 +283,15 @@ void note_what_nobody_checks(Target& target, const TargetOptions& options) {
   if (!options.live.measure.verify || options.verifier ||
       target.original.verification.kind == Verification::Kind::none)
     return;
-  const auto is = [&](Argument::Kind kind, bool written) {
-    return std::any_of(target.original.kernels.begin(), target.original.kernels.end(), [&](const Kernel& one) {
-      return std::any_of(one.arguments.begin(), one.arguments.end(), [&](const Argument& argument) {
-        return argument.kind == kind && (!written || argument.access != Access::read);
-      });
-    });
-  };
-  if (is(Argument::Kind::buffer, false) && !is(Argument::Kind::buffer, true))
+  bool buffers = false, written = false;
+  for (const Kernel& kernel : target.original.kernels) {
+    for (const Argument& argument : kernel.arguments) {
+      if (argument.kind != Argument::Kind::buffer) continue;
+      buffers = true;
+      written = written || argument.access != Access::read;
+    }
+  }
+  if (buffers && !written)
     target.notes.push_back(
         "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
         "\"read_write\" of its outputs");

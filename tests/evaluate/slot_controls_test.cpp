@@ -299,12 +299,14 @@ TEST_F(TunedSlot, OneThatRanElsewhereIsRunOnceMore) {
 }
 
 TEST_F(TunedSlot, NobodyIsPassedByForEver) {
-  // A strategy that asks for another at the setting in force as soon as it gets an answer.
+  // A strategy that asks for another at the setting in force as soon as it gets an answer; on a slow machine too.
   Gate first;
+  std::atomic<std::size_t> asked{0};
   script.run = [&](const protocol::Run& request) {
     if (log.empty()) {
       EXPECT_TRUE(first.pass());
     }
+    for (int turn = 0; turn < 5000 && asked < log.size(); ++turn) ::usleep(1000);
     return run(request);
   };
   for (std::uint64_t id = 0; id < 4; ++id) ask(id, 306, static_cast<int>(id));
@@ -318,6 +320,7 @@ TEST_F(TunedSlot, NobodyIsPassedByForEver) {
     answered = result->id == 1000;
     ++next;
     if (!answered) ask(next, 306, static_cast<int>(next));
+    ++asked;
   }
   EXPECT_GT(answers, 8u) << "clocks are changed seldom";
   EXPECT_LT(answers, 40u) << "and the strategy is still followed";
