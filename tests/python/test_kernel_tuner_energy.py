@@ -46,8 +46,12 @@ int main(int, char** argv) {
 LOOK = r"""
 #include <cstdio>
 #include "fakes/nvml/fake_nvml.hpp"
-int main(int, char** argv) {
+int main(int count, char** argv) {
   auto* state = fake_nvml::map_state(argv[1], "");
+  if (count > 2) {  // fully loaded from now on, whatever a kernel left
+    state->boards[0].background_activity = 1;
+    state->boards[0].background_until = 0;
+  }
   std::printf("%d %u\n", state->boards[0].locked, state->boards[0].power_limit_mw);
 }
 """
@@ -79,6 +83,7 @@ def board(tmp_path_factory):
             return tuple(int(word) for word in words)
 
         settings.source = source
+        settings.load = lambda: subprocess.run([look, state, "load"], check=True, capture_output=True)
         yield settings
 
 
@@ -127,10 +132,12 @@ def test_power_limits_are_set_and_power_readings_given(board):
 
 def test_the_going_green_script(board):
     """examples/cuda/going_green_performance_model.py of Kernel Tuner, by its calls."""
+    board.load()
     ridge, freqs, power, fitted, scaling = energy.create_power_frequency_model(device=0, n_samples=6, verbose=False,
                                                                                nvidia_smi_fallback=None, use_locked_clocks=True)
-    assert ridge in (810, 1010)
-    assert list(freqs) == pytest.approx([410, 610, 810, 1010, 1210, 1410], abs=2)
+    assert ridge in (610, 810, 1010)
+    # On a busy machine the power of a clock may not settle: that one is left out.
+    assert len(freqs) >= 4 and all(min(abs(f - c) for c in range(410, 1411, 200)) <= 2 for f in freqs)
     assert (np.diff(power) > 0).all()
     assert len(fitted) == 4 and scaling == (freqs.min(), power.min())
     modelled = energy.estimated_power(freqs - freqs.min(), *fitted) * scaling[1]
