@@ -66,10 +66,13 @@ struct GaussianProcess::State {
                                       : level_at[f][positions[features[f].parameters.front()]];
     return result;
   }
+  /// The nearest.
   std::uint16_t level_of(std::size_t feature, float x) const {
     const auto& known = tables[feature].levels;
-    return static_cast<std::uint16_t>(std::lower_bound(known.begin(), known.end(), x - 1e-5f) -
-                                      known.begin());
+    auto at = std::lower_bound(known.begin(), known.end(), x);
+    // Values too close to tell apart share a level, which may lie on either side.
+    if (at == known.end() || (at != known.begin() && x - *(at - 1) <= *at - x)) --at;
+    return static_cast<std::uint16_t>(at - known.begin());
   }
 
   double kernel(const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b) const {

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <optional>
 
 #include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "store/database.hpp"
-#include "store/flusher.hpp"
 #include "store/json_values.hpp"
-#include "store/schema.hpp"
+#include "store/store_state.hpp"
 
 namespace ergotune {
 
@@ -79,30 +76,6 @@ std::string SessionIdentity::hash() const {
     text += fmt::format("{}:", part.size()) + part;
   return content_hash(text);
 }
-
-struct Store::State {
-  State(const std::filesystem::path& file, bool read_only) : database(file, read_only) {}
-
-  Database database;
-  std::int64_t version = 0;
-  std::optional<Statement> insert_running, delete_running, insert_measurement;
-  std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
-
-  /// One measurement's row, and the end of its begin(); inside a transaction.
-  void insert(std::int64_t session, const StoredRow& row);
-  void change(Statement& bound);
-  std::string text_of_session(const char* query, std::int64_t session) const;
-
-  void prepare_writing() {
-    // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
-    // flusher brings it there at once.
-    database.execute("PRAGMA journal_mode = WAL");
-    database.execute("PRAGMA synchronous = NORMAL");
-    database.execute("PRAGMA foreign_keys = ON");
-    prepare_schema(database);
-    flusher = std::make_unique<Flusher>(database.file().string() + "-wal");
-  }
-};
 
 Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Store::Store(Store&&) noexcept = default;
@@ -203,48 +176,6 @@ std::string Store::environment(std::int64_t session) const {
 
 std::string Store::document(std::int64_t session) const {
   return state_->text_of_session("SELECT document FROM sessions WHERE id = ?", session);
-}
-
-void Store::begin(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
-  Transaction transaction(state_->database);
-  if (ended) {
-    state_->delete_running->bind(1, session).bind(2, configuration_text(*ended));
-    state_->delete_running->run();
-  }
-  state_->insert_running->bind(1, session).bind(2, configuration_text(configuration)).bind(3, wall_seconds());
-  state_->insert_running->run();
-  transaction.commit();
-  state_->flusher->wrote();
-}
-
-std::vector<Configuration> Store::unfinished(std::int64_t session) const {
-  std::vector<Configuration> result;
-  Statement rows(state_->database,
-                 "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since");
-  rows.bind(1, session);
-  while (rows.step()) result.push_back(configuration_from(rows.text(0)));
-  return result;
-}
-
-std::vector<Configuration> Store::note_deaths(std::int64_t session) {
-  Transaction transaction(state_->database);
-  Statement died(state_->database,
-                 "UPDATE running SET under_way = 0, deaths = deaths + 1 WHERE session = ? AND under_way = 1");
-  died.bind(1, session).run();
-  std::vector<Configuration> culprits;
-  {
-    Statement rows(state_->database,
-                   "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since");
-    rows.bind(1, session);
-    while (rows.step()) culprits.push_back(configuration_from(rows.text(0)));
-  }
-  transaction.commit();
-  state_->flusher->wrote();
-  return culprits;
-}
-
-void Store::withdraw(std::int64_t session, const Configuration& configuration) {
-  state_->change(state_->delete_running->bind(1, session).bind(2, configuration_text(configuration)));
 }
 
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {

@@ -307,22 +307,6 @@ bool names_quantity(const Problem& problem, const TargetOptions& options, const 
          std::any_of(problem.metrics.begin(), problem.metrics.end(), by);
 }
 
-/// s; a GPU drops its clocks within a second or two of idling.
-constexpr double kIdlePause = 4;
-
-/// Idle power is measured where no calibration knows it.
-void ask_for_idle_power(Problem& problem, const LiveOptions& live) {
-  const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
-                                  [](const ObserverSpec& spec) { return spec.name == "energy"; });
-  if (asked != problem.observers.end()) {
-    asked->options.try_emplace("idle", std::vector<Value>{kIdlePause});
-    return;
-  }
-  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {"idle", {kIdlePause}}}, {}};
-  for (const std::string& sensor : live.sensors) energy.options["sensors"].emplace_back(sensor);
-  problem.observers.push_back(std::move(energy));
-}
-
 void open_live(Target& target, const TargetOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);

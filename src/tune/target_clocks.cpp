@@ -96,4 +96,17 @@ void model_of_recording(Target& target, const TargetOptions& options, const Reco
   }
 }
 
+void ask_for_idle_power(Problem& problem, const LiveOptions& live) {
+  constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
+  const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
+                                  [](const ObserverSpec& spec) { return spec.name == "energy"; });
+  if (asked != problem.observers.end()) {
+    asked->options.try_emplace("idle", std::vector<Value>{kIdlePause});
+    return;
+  }
+  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {"idle", {kIdlePause}}}, {}};
+  for (const std::string& sensor : live.sensors) energy.options["sensors"].emplace_back(sensor);
+  problem.observers.push_back(std::move(energy));
+}
+
 }  // namespace ergotune

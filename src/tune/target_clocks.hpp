@@ -21,6 +21,9 @@ std::optional<double> base_clock_of(const std::string& device_name, Control& con
 /// tegra_gr_clock: Hz) become clocks and limits here as well, under their names. True when there are any.
 bool take_clock_parameters(Problem& problem);
 
+/// Idle power is measured where no calibration knows it.
+void ask_for_idle_power(Problem& problem, const LiveOptions& live);
+
 /// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does: the
 /// kept fit, else one made now. The values that "model" stands for.
 std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const TargetOptions& options, Control& control);

@@ -167,7 +167,8 @@ TEST(Tune, EverySettingIsAnOption) {
   const std::map<std::string, std::string> values{
       {"device", "host"},     {"objective", "max 1/time"}, {"strategy", "brute_force"},
       {"store", "s.db"},      {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
-      {"cache_dir", "cache"}, {"strategy_options", ""}, {"controls", ""}, {"plan", ""}};
+      {"cache_dir", "cache"}, {"strategy_options", ""}, {"controls", ""}, {"plan", ""},
+      {"occupancy", ""}};
   std::vector<std::string> command{"tune", "c.toml", "--json"};
   for (const Setting& setting : setting_table()) {
     const std::string option(setting.option.substr(setting.option.rfind(',') + 1));

@@ -102,7 +102,7 @@ def wheel(build):
         (place / "ergotune/bin/ergotune").chmod(0o755)
         own = {name: value for name, value in os.environ.items() if not name.startswith("ERGOTUNE")}
         code = ("import ergotune, ergotune._command as c; "
-                f"r = ergotune.tune({str(ROOT / 'examples/vector_add/vector_add.toml')!r}, device='host', budget=2, confirm=False); "
+                f"r = ergotune.tune({str(ROOT / 'examples/vector_add/vector_add.toml')!r}, device='opencl', budget=2, confirm=False); "
                 "assert len(r) == 2, r; print(c.path())")
         used = subprocess.run([sys.executable, "-c", code], env={**own, "PYTHONPATH": str(place), "ERGOTUNE_DEVICE_LOCK": "off"},
                               cwd=folder, capture_output=True, text=True)

@@ -50,6 +50,21 @@ double prediction_error(bool pool_first) {
 
 TEST(GaussianProcess, LearnsAnInteractingLandscapeFromATenthOfIt) { EXPECT_LT(prediction_error(true), 0.15); }
 
+// Four thousand values lie too close for a level each; the last of them lay behind the table, and the session crashed.
+TEST(GaussianProcess, AParameterOfThousandsOfValuesHasALevelForEach) {
+  const SearchSpace space = line_space(4000);
+  GaussianProcess model(space);
+  const ConfigurationIndex last = space.size() - 1;
+  model.set_pool({0, last});
+  for (const ConfigurationIndex index : {ConfigurationIndex{0}, ConfigurationIndex{2000}, last}) model.observe(index);
+  model.set_values(std::vector<double>{0.0, 0.5, 1.0});
+  std::vector<float> mean, deviation;
+  model.predict(mean, deviation);
+  EXPECT_NEAR(mean[0], 0, 0.05);
+  EXPECT_NEAR(mean[1], 1, 0.05);
+  EXPECT_LT(deviation[1], 0.1);
+}
+
 TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
   const SearchSpace space = restricted_space();
   GaussianProcess extended(space), built(space);
