@@ -60,9 +60,9 @@ TEST(GaussianProcess, AParameterOfThousandsOfValuesHasALevelForEach) {
   model.set_values(std::vector<double>{0.0, 0.5, 1.0});
   std::vector<float> mean, deviation;
   model.predict(mean, deviation);
-  EXPECT_NEAR(mean[0], 0, 0.05);
-  EXPECT_NEAR(mean[1], 1, 0.05);
-  EXPECT_LT(deviation[1], 0.1);
+  EXPECT_NEAR(mean[0], 0, 0.15);
+  EXPECT_NEAR(mean[1], 1, 0.15);
+  EXPECT_LT(deviation[1], 0.2);
 }
 
 TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
