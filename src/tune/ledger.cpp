@@ -123,7 +123,8 @@ void Ledger::submit(const Wanted& wanted) {
   EvaluationRequest request;
   request.id = next_id_++;
   request.index = wanted.index;
-  request.configuration = space_.configuration(wanted.index);
+  request.configuration = wanted.resources_of ? *wanted.resources_of : space_.configuration(wanted.index);
+  request.resources_only = wanted.resources_of.has_value();
   request.repeat = wanted.kind == RowKind::confirmation;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
@@ -139,7 +140,8 @@ bool Ledger::hand_out(Source& source) {
   if (pending_.size() >= capacity) return true;
   const std::vector<Wanted> list = source.next(capacity - pending_.size());
   for (const Wanted& wanted : list) {
-    const Entry* known = wanted.kind == RowKind::search ? find(wanted.index) : nullptr;
+    const bool may_be_known = wanted.kind == RowKind::search && !wanted.resources_of;
+    const Entry* known = may_be_known ? find(wanted.index) : nullptr;
     if (known) {
       // A copy: what the source does may add entries.
       const Measurement measurement = known->measurement;
@@ -160,6 +162,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
     asked = std::move(found->second);
     pending_.erase(found);
   }
+  if (asked.wanted.resources_of) return source.take(asked.wanted, result.measurement, true);
   StoredRow row;
   row.configuration = std::move(asked.configuration);
   row.measurement = std::move(result.measurement);

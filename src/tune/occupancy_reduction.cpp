@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/tune/ledger.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {
@@ -67,8 +68,8 @@ std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace&
   return kernels;
 }
 
-/// Compiles configurations and reads what their code needs.
-class Probe {
+/// Has configurations compiled and reads what their code needs.
+class Probe : private Source {
  public:
   Probe(const SearchSpace& space, Evaluator& evaluator) : space_(space), evaluator_(evaluator) {}
 
@@ -76,22 +77,27 @@ class Probe {
   using Choice = std::vector<std::size_t>;
 
   std::vector<Measurement> run(const std::vector<Candidates>& kernels, const std::vector<Choice>& choices) {
-    std::vector<Measurement> results(choices.size());
-    std::size_t next = 0;
-    while (next < choices.size() || evaluator_.pending() > 0) {
-      while (next < choices.size() && evaluator_.pending() < std::max<std::size_t>(1, evaluator_.capacity())) {
-        EvaluationRequest request;
-        request.id = next;
-        request.configuration = configuration(kernels, choices[next++]);
-        request.resources_only = true;
-        evaluator_.submit(std::move(request));
-      }
-      if (auto result = evaluator_.wait(0.1)) results[result->id] = std::move(result->measurement);
-    }
-    return results;
+    wanted_.clear();
+    for (const Choice& choice : choices) wanted_.push_back(configuration(kernels, choice));
+    results_.assign(wanted_.size(), {});
+    asked_ = 0;
+    Ledger(space_, evaluator_, {}).drive(*this);
+    return results_;
   }
 
  private:
+  std::vector<Wanted> next(std::size_t room) override {
+    std::vector<Wanted> list;
+    for (; asked_ < wanted_.size() && list.size() < room; ++asked_) {
+      Wanted wanted;
+      wanted.index = asked_;
+      wanted.resources_of = wanted_[asked_];
+      list.push_back(std::move(wanted));
+    }
+    return list;
+  }
+  void take(const Wanted& wanted, const Measurement& measurement, bool) override { results_[wanted.index] = measurement; }
+
   Configuration configuration(const std::vector<Candidates>& kernels, const Choice& choice) const {
     const auto& parameters = space_.parameters();
     Configuration values;
@@ -107,6 +113,9 @@ class Probe {
 
   const SearchSpace& space_;
   Evaluator& evaluator_;
+  std::vector<Configuration> wanted_;
+  std::vector<Measurement> results_;
+  std::size_t asked_ = 0;
 };
 
 void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const Measurement& measurement) {

@@ -41,6 +41,9 @@ struct Wanted {
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
+  /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is kept,
+  /// and `index` is whatever the source knows it by.
+  std::optional<Configuration> resources_of;
 };
 
 /// Where configurations come from.
