@@ -221,7 +221,11 @@ TEST_P(Objectives, AreToldAlikeByEveryVerb) {
   EXPECT_EQ(std::stod(row.at("time")), best["quantities"]["time"]["value"].get<double>());
   EXPECT_EQ(std::stod(row.at("rate")), best["metrics"]["rate"].get<double>());
   const Json from_csv = run({"show", "s.csv", "--objective", the_case().option, "--json"});
-  EXPECT_EQ(from_csv["best"]["configuration"], best["configuration"]);
+  // A table does not say what was confirmed: there, one that was lucky once may stand before it.
+  if (from_csv["best"]["configuration"] != best["configuration"]) {
+    const double first = from_csv["best"]["objective"].get<double>(), confirmed = best["objective"].get<double>();
+    EXPECT_TRUE(the_case().direction == "max" ? first >= confirmed : first <= confirmed) << from_csv["best"];
+  }
 
   // What is stored is not measured again, and a resumed session tells the same.
   auto again = tune_command(place(), the_case());
