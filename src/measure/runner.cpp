@@ -28,10 +28,6 @@ MeasureOptions MeasureOptions::from(const Settings& settings) {
   return options;
 }
 
-namespace {
-
-}  // namespace
-
 struct Runner::State {
   Device& device;
   const Problem& problem;

@@ -95,9 +95,10 @@ const Entry* Ledger::find(ConfigurationIndex index) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-// Called by the evaluator's thread. A repetition is of a configuration that is known to run.
+// Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are asked
+// for, nothing does.
 void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
-  if (!options_.store || request.repeat) return;
+  if (!options_.store || request.repeat || request.resources_only) return;
   const std::lock_guard lock(mutex_);
   const auto pending = pending_.find(request.id);
   if (pending == pending_.end()) return;

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "ergotune/base/error.hpp"
-#include "ergotune/tune/ledger.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {
@@ -71,7 +70,7 @@ std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace&
 /// Has configurations compiled and reads what their code needs.
 class Probe : private Source {
  public:
-  Probe(const SearchSpace& space, Evaluator& evaluator) : space_(space), evaluator_(evaluator) {}
+  Probe(const SearchSpace& space, Ledger& ledger) : space_(space), ledger_(ledger) {}
 
   /// Which candidate of each kernel stands in a probe.
   using Choice = std::vector<std::size_t>;
@@ -81,7 +80,7 @@ class Probe : private Source {
     for (const Choice& choice : choices) wanted_.push_back(configuration(kernels, choice));
     results_.assign(wanted_.size(), {});
     asked_ = 0;
-    Ledger(space_, evaluator_, {}).drive(*this);
+    ledger_.drive(*this);
     return results_;
   }
 
@@ -112,7 +111,7 @@ class Probe : private Source {
   }
 
   const SearchSpace& space_;
-  Evaluator& evaluator_;
+  Ledger& ledger_;
   std::vector<Configuration> wanted_;
   std::vector<Measurement> results_;
   std::size_t asked_ = 0;
@@ -127,8 +126,8 @@ void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const M
 
 /// All kernels' candidates side by side: as many probes as the kernel with the most has. Where one does not compile or load,
 /// the others' are looked at again beside what works.
-void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& space, Evaluator& evaluator) {
-  Probe probe(space, evaluator);
+void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& space, Ledger& ledger) {
+  Probe probe(space, ledger);
   std::size_t most = 0;
   for (const Candidates& kernel : kernels) most = std::max(most, kernel.parts.size());
   std::vector<Probe::Choice> choices(most, Probe::Choice(kernels.size()));
@@ -186,14 +185,14 @@ std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::siz
 
 }  // namespace
 
-SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Evaluator& evaluator, double bound,
+SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
                                 std::vector<std::string>& notes) {
   if (!(bound > 0 && bound < 1))
     throw UserError(fmt::format("occupancy {} is no bound: it is a share above 0 and below 1, such as 0.8", bound));
   if (space.size() > kEnumerable)
     throw UserError(fmt::format("a space of {} configurations is too large to be reduced by occupancy", space.size()));
   std::vector<Candidates> kernels = candidates_in(problem, space);
-  measure_occupancy(kernels, space, evaluator);
+  measure_occupancy(kernels, space, ledger);
   std::vector<Parameter> parameters = space.parameters();
   std::vector<std::set<Part>> kept(kernels.size());
   std::string words;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/space/search_space.hpp"
+#include "ergotune/tune/ledger.hpp"
 
 namespace ergotune {
 
@@ -14,8 +14,9 @@ namespace ergotune {
 /// multiprocessor can hold). Every kernel is compiled once for each of its own configurations; nothing runs. Where a kernel has
 /// one parameter of its own, its values stand in the order of their promise: by occupancy, then by size, the largest first. A
 /// kernel whose occupancy nobody tells (a CPU) is left as it is; one that never reaches the bound keeps what comes nearest.
-/// `notes` says what was done. Throws UserError for a bound that is no share and for spaces too large to be looked through.
-SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Evaluator& evaluator, double bound,
+/// `ledger` asks the evaluator. `notes` says what was done. Throws UserError for a bound that is no share and for spaces too
+/// large to be looked through.
+SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
                                 std::vector<std::string>& notes);
 
 }  // namespace ergotune

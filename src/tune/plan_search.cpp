@@ -80,7 +80,7 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
   SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
   if (stage.occupancy_above > 0 && !part.empty()) {
     std::vector<std::string> notes;
-    part = reduce_by_occupancy(problem_, part, ledger_.evaluator(), stage.occupancy_above, notes);
+    part = reduce_by_occupancy(problem_, part, ledger_, stage.occupancy_above, notes);
   }
   result.space = part.size();
   if (part.empty()) return {};

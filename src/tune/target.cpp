@@ -378,9 +378,13 @@ Target open_target(Problem problem, const TargetOptions& options) {
   } else {
     open_live(target, options);
   }
-  if (options.occupancy > 0 && !replay)
+  if (options.occupancy > 0 && !replay) {
+    LedgerOptions asking;
+    asking.interrupted = options.interrupted;
+    Ledger ledger(*target.space, *target.evaluator, std::move(asking));
     target.space = std::make_shared<const SearchSpace>(
-        reduce_by_occupancy(target.problem, *target.space, *target.evaluator, options.occupancy, target.notes));
+        reduce_by_occupancy(target.problem, *target.space, ledger, options.occupancy, target.notes));
+  }
   return target;
 }
 

@@ -245,6 +245,34 @@ TEST_F(SessionTest, WhatRanWhenTheSessionWasKilledOnceHasASecondChance) {
   EXPECT_TRUE(store.note_deaths(id).empty()) << "it has ended well";
 }
 
+TEST_F(SessionTest, WhatOnlyTheCompilerIsAskedIsNoRowAndNoCulprit) {
+  struct Asks : Source {
+    std::vector<Wanted> left{2};
+    std::vector<Measurement> taken;
+    std::vector<Wanted> next(std::size_t) override { return std::exchange(left, {}); }
+    void take(const Wanted&, const Measurement& measurement, bool) override { taken.push_back(measurement); }
+  } asks;
+  asks.left[0].resources_of = at(3, 1);
+  asks.left[1].resources_of = at(4, 4);
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  LedgerOptions kept;
+  kept.store = &store;
+  kept.session = id;
+  Ledger ledger(space, evaluator, kept);
+  evaluator.before_result = [&](std::size_t) { EXPECT_TRUE(store.unfinished(id).empty()); };
+  EXPECT_EQ(ledger.drive(asks), "");
+  EXPECT_EQ(asks.taken.size(), 2u);
+  for (const EvaluationRequest& request : evaluator.requests) EXPECT_TRUE(request.resources_only);
+  EXPECT_TRUE(store.rows(id).empty());
+  EXPECT_EQ(ledger.find(*space.index_of(at(3, 1))), nullptr);
+  // The same ledger's next is measured, noted and kept as ever.
+  evaluator.before_result = [&](std::size_t) { EXPECT_EQ(store.unfinished(id).size(), 1u); };
+  ListSource measured({*space.index_of(at(3, 1))});
+  ledger.drive(measured);
+  EXPECT_EQ(store.rows(id).size(), 1u);
+}
+
 TEST_F(SessionTest, EveryConfigurationIsWrittenDownBeforeItRuns) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
