@@ -60,7 +60,7 @@ void print_prior_table(const PriorTableOptions& options) {
     recordings.push_back(load_recording(file));
     targets.emplace_back(recordings.back());
   }
-  const std::vector<std::string> kinds{"none", "others", "shuffled", "inverted"};
+  const std::vector<std::string>& kinds = options.kinds;
   std::vector<double> logs(kinds.size(), 0.0);
   fmt::print("replayed: expected evaluations to 1 % of the optimum, {} seeds\n{:<24}", options.repeats, "");
   for (const std::string& kind : kinds) fmt::print(" {:>10}", kind);

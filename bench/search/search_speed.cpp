@@ -1,27 +1,32 @@
-// A strategy's own time per evaluation, and how fast recorded results are replayed.
+// How good and how fast searches are, everything replayed or drawn:
 //
-//   search_speed [--space FILE] [--strategies a,b] [--evaluations N] [--recording FILE]
+//   search_speed [--space FILE] [--recording FILE] [--strategies a,b] [--evaluations N]
+//     a strategy's own microseconds per evaluation on a large space with synthetic values; evaluations replayed per second
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
 //                [--slots N] [--seconds PER_EVALUATION]
-//   search_speed --priors RECORDING,RECORDING,... [--first SEED] [--repeats N]
+//     drawn spaces that are hard to search (cliffs.hpp), the first strategy judged against random
+//   search_speed --priors RECORDING,... [--kinds none,others,...] [--first SEED] [--repeats N]
+//     recordings of the same kernel as priors of each other
 //   search_speed --noisy RECORDING,... [--noise 0.05] [--first SEED] [--repeats N]
+//     the final choice under noise
+//   search_speed --wall RECORDING [--jobs N] [--looks 10,30,60] [--first SEED] [--repeats N] [--strategies a,b]
+//     how far a wall time leads with what every configuration cost
 //
-// The second form: strategies on drawn spaces that are hard to search (cliffs.hpp), the first of them judged
-// against random. The third: recordings of the same kernel as priors of each other. The fourth: the final choice under noise. --seconds tells strategies what an evaluation takes (in both forms). The first form prints one line per strategy: microseconds of the strategy's own per
-// evaluation on a large space with synthetic values, then evaluations per second from a recording. Times are
-// CPU time of the calling thread.
+// --seconds tells strategies what an evaluation takes. Times are CPU time of the calling thread.
 #include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
 #include "noise_table.hpp"
 #include "prior_table.hpp"
+#include "wall_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/search/strategy.hpp"
@@ -112,68 +117,111 @@ double replay_rate(const ReplayTable& table, const std::string& name) {
   return best_rate;
 }
 
-}  // namespace
+/// `--name value` pairs.
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) {
+    for (int i = 1; i + 1 < argc; i += 2) values_[argv[i] + (std::strncmp(argv[i], "--", 2) == 0 ? 2 : 0)] = argv[i + 1];
+  }
+  bool has(const std::string& name) const { return values_.contains(name); }
+  std::string text(const std::string& name, std::string otherwise = {}) const {
+    const auto at = values_.find(name);
+    return at == values_.end() ? otherwise : at->second;
+  }
+  double number(const std::string& name, double otherwise) const {
+    return has(name) ? std::stod(text(name)) : otherwise;
+  }
+  std::size_t count(const std::string& name, std::size_t otherwise) const {
+    return has(name) ? std::stoul(text(name)) : otherwise;
+  }
+  std::vector<std::string> list(const std::string& name, std::vector<std::string> otherwise) const {
+    return has(name) ? split(text(name)) : otherwise;
+  }
+  /// What every table takes.
+  template <class Options>
+  Options common(Options options) const {
+    options.repeats = count("repeats", options.repeats);
+    options.first = count("first", options.first);
+    options.threads = static_cast<int>(count("threads", 0));
+    return options;
+  }
 
-int main(int argc, char** argv) {
-  std::string space_file, recording_file, only;
-  std::size_t evaluations = 2000;
-  cliffs::TableOptions cliffs;
-  cliffs.spaces = 0;
-  PriorTableOptions priors;
-  NoiseTableOptions noisy;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--space") == 0) space_file = argv[i + 1];
-    if (std::strcmp(argv[i], "--recording") == 0) recording_file = argv[i + 1];
-    if (std::strcmp(argv[i], "--strategies") == 0) only = "," + std::string(argv[i + 1]) + ",";
-    if (std::strcmp(argv[i], "--evaluations") == 0) evaluations = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--cliffs") == 0) cliffs.spaces = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--first") == 0) cliffs.first = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--repeats") == 0) cliffs.repeats = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--priors") == 0) priors.files = split(argv[i + 1]);
-    if (std::strcmp(argv[i], "--noisy") == 0) noisy.files = split(argv[i + 1]);
-    if (std::strcmp(argv[i], "--noise") == 0) noisy.noise = std::stod(argv[i + 1]);
-    if (std::strcmp(argv[i], "--threads") == 0) cliffs.threads = std::stoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--slots") == 0) cliffs.slots = std::stoul(argv[i + 1]);
-    if (std::strcmp(argv[i], "--seconds") == 0) cliffs.seconds = std::stod(argv[i + 1]);
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+void cliff_table(const Arguments& arguments) {
+  auto options = arguments.common(cliffs::TableOptions{});
+  options.spaces = arguments.count("cliffs", options.spaces);
+  options.evaluations = std::min<std::size_t>(options.evaluations, arguments.count("evaluations", 400));
+  options.strategies = arguments.list("strategies", options.strategies);
+  options.slots = arguments.count("slots", 1);
+  options.seconds = arguments.number("seconds", 0);
+  cliffs::print_table(options);
+}
+
+void prior_table(const Arguments& arguments) {
+  auto options = arguments.common(PriorTableOptions{});
+  options.files = split(arguments.text("priors"));
+  options.kinds = arguments.list("kinds", options.kinds);
+  print_prior_table(options);
+}
+
+void noise_table(const Arguments& arguments) {
+  auto options = arguments.common(NoiseTableOptions{});
+  options.files = split(arguments.text("noisy"));
+  options.noise = arguments.number("noise", options.noise);
+  options.evaluations = std::min(options.evaluations, arguments.count("evaluations", options.evaluations));
+  print_noise_table(options);
+}
+
+void wall_table(const Arguments& arguments) {
+  auto options = arguments.common(WallTableOptions{});
+  options.file = arguments.text("wall");
+  options.strategies = arguments.list("strategies", options.strategies);
+  options.jobs = arguments.count("jobs", options.jobs);
+  if (arguments.has("looks")) {
+    options.looks.clear();
+    for (const std::string& look : split(arguments.text("looks"))) options.looks.push_back(std::stod(look));
   }
-  if (!noisy.files.empty()) {
-    noisy.repeats = cliffs.repeats;
-    noisy.evaluations = std::min<std::size_t>(noisy.evaluations, evaluations);
-    noisy.first = cliffs.first;
-    noisy.threads = cliffs.threads;
-    print_noise_table(noisy);
-    return 0;
-  }
-  if (!priors.files.empty()) {
-    priors.repeats = cliffs.repeats;
-    priors.first = cliffs.first;
-    priors.threads = cliffs.threads;
-    print_prior_table(priors);
-    return 0;
-  }
-  if (cliffs.spaces > 0) {
-    cliffs.evaluations = std::min<std::size_t>(cliffs.evaluations, evaluations);
-    if (!only.empty()) cliffs.strategies = split(only.substr(1));
-    cliffs::print_table(cliffs);
-    return 0;
-  }
+  print_wall_table(options);
+}
+
+void speed_tables(const Arguments& arguments) {
+  const std::string only = arguments.has("strategies") ? "," + arguments.text("strategies") + "," : "";
   const auto wanted = [&](const std::string& name) {
     return only.empty() || only.find("," + name + ",") != std::string::npos;
   };
-  if (!space_file.empty()) {
-    const SearchSpace space = load_problem(space_file).build_space({});
+  if (arguments.has("space")) {
+    const std::size_t evaluations = arguments.count("evaluations", 2000);
+    const SearchSpace space = load_problem(arguments.text("space")).build_space({});
     fmt::print("{} configurations, {} evaluations\n", space.size(), evaluations);
     for (const auto& description : strategies())
       if (wanted(description.name))
         fmt::print("{:<28} {:>10.2f} us per evaluation\n", description.name,
-                   own_microseconds(space, description.name, evaluations, cliffs.seconds));
+                   own_microseconds(space, description.name, evaluations, arguments.number("seconds", 0)));
   }
-  if (!recording_file.empty()) {
-    const ReplayTable table(load_recording(recording_file));
+  if (arguments.has("recording")) {
+    const ReplayTable table(load_recording(arguments.text("recording")));
     fmt::print("replay of {} configurations\n", table.space().size());
-    for (const std::string name :
-         {"brute_force", "random", "hill_climbing", "iterated_local_search", "genetic"})
+    for (const std::string name : {"brute_force", "random", "hill_climbing", "iterated_local_search", "genetic"})
       if (wanted(name)) fmt::print("{:<28} {:>10.0f} evaluations/s\n", name, replay_rate(table, name));
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argc, argv);
+  if (arguments.has("cliffs"))
+    cliff_table(arguments);
+  else if (arguments.has("priors"))
+    prior_table(arguments);
+  else if (arguments.has("noisy"))
+    noise_table(arguments);
+  else if (arguments.has("wall"))
+    wall_table(arguments);
+  else
+    speed_tables(arguments);
   return 0;
 }
