@@ -43,6 +43,12 @@ __device__ __forceinline__ void multiply(unsigned (&c)[2], const unsigned (&a)[4
                : "+r"(c[0]), "+r"(c[1])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+// The same with bytes with a sign, 32 deep, summed in whole numbers: every operand has as many bytes as with halves.
+__device__ __forceinline__ void multiply(int (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
 
 __device__ __forceinline__ unsigned pack_halves(float low, float high) {
   unsigned packed;

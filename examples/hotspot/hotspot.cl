@@ -10,9 +10,7 @@
 //   sh_power                     1: the power map goes through local memory as well
 #include "portable.h"
 
-#ifndef STEPS
 #define STEPS temporal_tiling_factor
-#endif
 #define PIECE_X (block_size_x * tile_size_x + 2 * STEPS)
 #define PIECE_Y (block_size_y * tile_size_y + 2 * STEPS)
 

@@ -6,8 +6,10 @@
 //   in_registers                      1: a row is read once and kept in registers
 //                                     0: it is read twice, the first time for maximum and sum at once ("online")
 //   fast_exponential                  1: the hardware's, 0: the library's
+//   streaming                         1: loads and stores that do not stay in the caches (CUDA)
 #include "portable.h"
 #include "halves.h"
+#include "rows.h"
 
 #define PAIRS (COLUMNS / 2)
 #define VECTORS (PAIRS / vector_width / threads_per_row)  // of a thread
@@ -16,39 +18,6 @@
 #else
 #define EXP(x) exp(x)
 #endif
-
-#if vector_width == 1
-typedef unsigned int Vector;
-#else
-typedef JOIN(uint, vector_width) Vector;
-#endif
-typedef union {
-  Vector vector;
-  unsigned int pair[vector_width];
-} Pairs;
-
-// The largest of all values, or their sum, over the threads of a row: within warps through registers where that is possible.
-#ifdef __OPENCL_VERSION__
-#define OVER_THE_WARP(value, COMBINE)
-#define MEMBERS threads_per_row
-#define MEMBER thread
-#else
-#define OVER_THE_WARP(value, COMBINE)                  \
-  UNROLL for (int distance = 16; distance > 0; distance /= 2) \
-      value = COMBINE(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
-#define MEMBERS (threads_per_row / 32)
-#define MEMBER (thread / 32)
-#endif
-#define OVER_THE_ROW(value, COMBINE)                                                            \
-  OVER_THE_WARP(value, COMBINE)                                                                 \
-  if (MEMBERS > 1) {                                                                            \
-    exchange[row][MEMBER] = value;                                                              \
-    BARRIER();                                                                                  \
-    value = exchange[row][0];                                                                   \
-    UNROLL_BY(4) for (int i = 1; i < MEMBERS; ++i) value = COMBINE(value, exchange[row][i]);    \
-    BARRIER();                                                                                  \
-  }
-#define ADD(a, b) ((a) + (b))
 
 KERNEL(threads_per_row, rows_per_block, 1)
 softmax(GLOBAL const Vector* RESTRICT in, GLOBAL Vector* RESTRICT out) {
@@ -60,7 +29,7 @@ softmax(GLOBAL const Vector* RESTRICT in, GLOBAL Vector* RESTRICT out) {
 #if in_registers == 1
   float2 kept[VECTORS * vector_width];
   Pairs next[VECTORS];
-  UNROLL for (int v = 0; v < VECTORS; ++v) next[v].vector = in[start + v * threads_per_row];
+  UNROLL for (int v = 0; v < VECTORS; ++v) next[v].vector = LOAD_VECTOR(in + start + v * threads_per_row);
   UNROLL for (int v = 0; v < VECTORS; ++v) UNROLL for (int p = 0; p < vector_width; ++p) {
     kept[v * vector_width + p] = unpack_halves(next[v].pair[p]);
     largest = fmax(largest, fmax(kept[v * vector_width + p].x, kept[v * vector_width + p].y));
@@ -76,7 +45,7 @@ softmax(GLOBAL const Vector* RESTRICT in, GLOBAL Vector* RESTRICT out) {
   UNROLL for (int v = 0; v < VECTORS; ++v) {
     Pairs result;
     UNROLL for (int p = 0; p < vector_width; ++p) result.pair[p] = pack_halves(kept[v * vector_width + p] * scale);
-    out[start + v * threads_per_row] = result.vector;
+    STORE_VECTOR(out + start + v * threads_per_row, result.vector);
   }
 #else
   for (int v = 0; v < VECTORS; ++v) {
@@ -96,12 +65,12 @@ softmax(GLOBAL const Vector* RESTRICT in, GLOBAL Vector* RESTRICT out) {
   const float scale = 1.0f / sum;
   for (int v = 0; v < VECTORS; ++v) {
     Pairs next;
-    next.vector = in[start + v * threads_per_row];
+    next.vector = LOAD_VECTOR(in + start + v * threads_per_row);
     UNROLL for (int p = 0; p < vector_width; ++p) {
       const float2 x = unpack_halves(next.pair[p]);
       next.pair[p] = pack_halves(FLOAT2(EXP(x.x - largest) * scale, EXP(x.y - largest) * scale));
     }
-    out[start + v * threads_per_row] = next.vector;
+    STORE_VECTOR(out + start + v * threads_per_row, next.vector);
   }
 #endif
 }

@@ -1,34 +1,49 @@
 // Correlator on tensor cores (the idea is Romein's, 2021; mma.sync, compute capability 8.0 and up), CUDA: for all pairs of
 // receivers i <= j
 //   out[c][b][p][q] = sum over t of in[i][t][p] * conj(in[j][t][q]),  b = j (j + 1) / 2 + i
-// Samples are complex halves in the order [channel][time / 8][receiver][polarisation][8 times][re, im].
+// Samples are complex, of halves (BITS = 16) or bytes (BITS = 8, without -128), in the order
+// [channel][time / TIMES][receiver][polarisation][TIMES][re, im], TIMES = 128 / BITS, so that a row of a chunk has 32 bytes; sums
+// are floats or whole numbers.
 //
 // As a real matrix product: a row is (re, im) of one receiver and polarisation over all times, just as it stands in memory.
 // Row times row gives the real part; the imaginary part needs the right one as (-im, re), which is an exchange and a change
 // of sign in registers. What can be tuned:
 //   NR_RECEIVERS_PER_BLOCK   a block correlates as many receivers with as many others
 //   WARPS_M, WARPS_N         its warps
-//   CHUNKS                   of 8 times in shared memory at once
+//   CHUNKS                   of TIMES times in shared memory at once
 //   STAGES                   of them on their way
 #include "tensor.cuh"
 
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define SIDE (2 * NR_RECEIVERS_PER_BLOCK)     // rows of a block
 #define BLOCKS (RECEIVERS / NR_RECEIVERS_PER_BLOCK)
-#define CHUNK (SIDE * 32)                     // bytes: 8 complex halves of each row
+#define TIMES (128 / BITS)
+#define CHUNK (SIDE * 32)                     // bytes: TIMES complex samples of each row
 #define STAGE (2 * CHUNKS * CHUNK)
 #define ROWS (SIDE / WARPS_M / 16)            // of 16 x 8 results of a warp
 #define COLUMNS (SIDE / WARPS_N / 8)
-#define STEPS (SAMPLES / (8 * CHUNKS))
+#define STEPS (SAMPLES / (TIMES * CHUNKS))
 
 // Rows of 32 bytes: halves of every second four are exchanged, so that eight rows lie in different banks.
 __device__ __forceinline__ unsigned offset_of(int row, int piece) { return row * 32 + (piece ^ row / 4 % 2) * 16; }
 
-// (re, im) -> (-im, re)
+// (re, im) -> (-im, re): of one sample of halves, or of two of bytes.
+#if BITS == 16
+typedef float Sum;
+typedef float4 Result;
 __device__ __forceinline__ unsigned turned(unsigned complex) { return __byte_perm(complex, 0, 0x1032) ^ 0x00008000u; }
+#else
+typedef int Sum;
+typedef int4 Result;
+__device__ __forceinline__ unsigned turned(unsigned complex) {
+  const unsigned exchanged = __byte_perm(complex, 0, 0x2301);
+  const unsigned negative = (~exchanged & 0x00FF00FFu) + 0x00010001u;  // of the even bytes; a carry ends in the odd ones
+  return (exchanged & 0xFF00FF00u) | (negative & 0x00FF00FFu);
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-tensor_correlator(const char* __restrict__ in, float4* __restrict__ out) {
+tensor_correlator(const char* __restrict__ in, Result* __restrict__ out) {
   extern __shared__ __align__(128) char ring[];
   const unsigned shared = shared_address(ring);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -37,7 +52,7 @@ tensor_correlator(const char* __restrict__ in, float4* __restrict__ out) {
   if (block_j * (block_j + 1) / 2 > blockIdx.x) --block_j;
   if ((block_j + 1) * (block_j + 2) / 2 <= blockIdx.x) ++block_j;
   const int block_i = blockIdx.x - block_j * (block_j + 1) / 2, channel = blockIdx.y;
-  const char* const samples = in + (size_t)channel * (SAMPLES / 8) * (RECEIVERS * 64);
+  const char* const samples = in + (size_t)channel * (SAMPLES / TIMES) * (RECEIVERS * 64);
 
   const auto load = [&](int step) {
     if (step < STEPS) {
@@ -53,7 +68,7 @@ tensor_correlator(const char* __restrict__ in, float4* __restrict__ out) {
   };
   for (int step = 0; step < STAGES - 1; ++step) load(step);
 
-  float re[ROWS][COLUMNS][4] = {}, im[ROWS][COLUMNS][4] = {};
+  Sum re[ROWS][COLUMNS][4] = {}, im[ROWS][COLUMNS][4] = {};
 #pragma unroll 1
   for (int step = 0; step < STEPS; ++step) {
     wait_for_copies<STAGES - 2>();
@@ -91,7 +106,7 @@ tensor_correlator(const char* __restrict__ in, float4* __restrict__ out) {
         const int row = block_i * SIDE + warp_row + r * 16 + half * 8 + lane / 4;
         const int column = block_j * SIDE + warp_column + n * 8 + lane % 4 * 2;
         const int i = row / 2, j = column / 2;
-        float4 result = make_float4(re[r][n][2 * half], im[r][n][2 * half], re[r][n][2 * half + 1], im[r][n][2 * half + 1]);
+        const Result result = {re[r][n][2 * half], im[r][n][2 * half], re[r][n][2 * half + 1], im[r][n][2 * half + 1]};
         if (i <= j) out[((size_t)channel * (RECEIVERS * (RECEIVERS + 1) / 2) + j * (j + 1) / 2 + i) * 2 + row % 2] = result;
       }
 }

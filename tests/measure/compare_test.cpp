@@ -1,3 +1,4 @@
+#include "measure/arguments.hpp"
 #include "measure/compare.hpp"
 
 #include <gtest/gtest.h>
@@ -63,6 +64,29 @@ TEST(Compare, IsTheSameAsOneElementAfterTheOther) {
     const Comparison all = compare_values(ElementType::float32, actual, expected, absolute, relative);
     RC_ASSERT(all.different == different);
     if (different == 0) RC_ASSERT(all.error == error);
+  }));
+}
+
+TEST(Compare, HalvesAreComparedAsTheNumbersThatTheyAre) {
+  EXPECT_TRUE(rc::check([] {
+    std::mt19937 random(static_cast<unsigned>(*rc::gen::inRange(1, 1 << 30)));
+    const bool specials = *rc::gen::arbitrary<bool>();
+    std::vector<std::uint16_t> actual, expected;
+    std::vector<double> actual_reals, expected_reals;
+    for (int i = 0; i < 9000; ++i) {
+      const auto bits = static_cast<std::uint16_t>(specials ? random() : random() & 0x3fff);  // all, or below 2
+      expected.push_back(bits);
+      actual.push_back(random() % 50 == 0 ? static_cast<std::uint16_t>(bits ^ 1u) : bits);
+      expected_reals.push_back(half_to_double(expected.back()));
+      actual_reals.push_back(half_to_double(actual.back()));
+    }
+    for (const double relative : {0.0, 7e-4, 2e-3}) {
+      const Comparison halves = compare_values(ElementType::float16, actual, expected, 1e-6, relative);
+      const Comparison reals = compare_values(ElementType::float64, actual_reals, expected_reals, 1e-6, relative);
+      RC_ASSERT(halves.different == reals.different);
+      RC_ASSERT(halves.first_different == reals.first_different);
+      RC_ASSERT(halves.error == reals.error);
+    }
   }));
 }
 
