@@ -308,6 +308,20 @@ void note_board(const EnergyTrace& trace, EnergyResult& result) {
         fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
 }
 
+/// Leakage is a power that grows with temperature, whatever runs: modelled, by the board's own coefficient.
+void note_corrected(const EnergyOptions& options, const LaunchAxis::PerLaunch& per, EnergyResult& result) {
+  const auto temperature = result.quantities.find("temperature");
+  if (!options.correction || per.launches <= 0 || temperature == result.quantities.end()) return;
+  const Quantity& energy = result.quantities.at("energy");
+  const auto& [celsius, watts, error] = *options.correction;
+  const double joules_per_watt = (temperature->second.value - celsius) * per.seconds;
+  Quantity corrected = quantity(energy.value - watts * joules_per_watt,
+                                std::hypot(energy.standard_error, error * joules_per_watt), energy.n,
+                                fmt::format("{} at {:g} °C by {:.3g} W per °C", energy.method, celsius, watts), energy.sensor);
+  corrected.provenance = Provenance::modelled;
+  result.quantities["corrected_energy"] = std::move(corrected);
+}
+
 }  // namespace
 
 EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& options) {
@@ -328,12 +342,13 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   take_capped(trace, span, axis, options, found, result.quantities);
   note_energy(trace, options, found, per, result);
   note_board(trace, result);
+  note_corrected(options, per, result);
   const double energy = found.energy.value;
   if (!(result.half_width <= kWidestInterval * energy)) {
     // What could be anything must not win for its luck.
     result.status = Status::unsupported;
     result.message = fmt::format("energy is known to +-{:.0f} % only", 100 * result.half_width / energy);
-    for (const char* name : {"energy", "power", "idle_subtracted_energy"}) result.quantities.erase(name);
+    for (const char* name : {"energy", "power", "idle_subtracted_energy", "corrected_energy"}) result.quantities.erase(name);
     return result;
   }
   if (!options.whole_budget && result.scatter_half_width > options.precision * energy) {

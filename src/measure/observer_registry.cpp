@@ -12,6 +12,7 @@
 #include "measure/observers.hpp"
 #include "measure/trace_observer.hpp"
 #include "power/idle_power.hpp"
+#include "power/temperature_coefficient.hpp"
 
 namespace ergotune {
 namespace {
@@ -19,6 +20,16 @@ namespace {
 using Type = ObserverOption::Type;
 /// The values of every option, defaults filled in.
 using Options = std::map<std::string, std::vector<Value>>;
+
+/// Of the board of the first sensor. Throws UserError where nobody has looked how its power changes with temperature.
+EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
+  const auto kept =
+      sources.sensors.empty() ? std::nullopt : kept_temperature_coefficient(sources.sensors.front()->info());
+  if (!kept)
+    throw UserError("corrected_energy needs to know how this board's power changes with temperature; "
+                    "\"ergotune temperature FILE\" finds out, once per board and driver");
+  return {celsius, kept->watts_per_degree, kept->standard_error};
+}
 
 std::shared_ptr<Observer> make_energy(const Options& options, const ObserverContext& context) {
   std::vector<std::string> ids;
@@ -37,6 +48,8 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
     }
   }
   energy.idle_pause = options.at("idle").front().as_real();
+  if (const double celsius = options.at("temperature").front().as_real(); celsius != 0)
+    energy.correction = correction_to(celsius, sources);
   energy.budget = options.at("seconds").front().as_real();
   if (const double reference = context.measure.reference_seconds; reference > 0) {
     energy.budget = reference;
@@ -89,7 +102,9 @@ const std::vector<Entry>& entries() {
          {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
           {0.0}},
          {"idle", Type::number, false,
-          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}}}},
+          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}},
+         {"temperature", Type::number, false,
+          "°C at which corrected_energy is told, by what \"ergotune temperature\" found of the board; 0: not told", {0.0}}}},
        make_energy},
       {{"host_time",
         "Host time of one round by itself, launch and wait included, with inputs restored before it",

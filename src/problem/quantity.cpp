@@ -10,12 +10,13 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 18> kQuantities{{
+constexpr std::array<QuantityInfo, 19> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
     {"idle_subtracted_energy", "J", "energy of one round above what the idle board would have used",
      Producer::sensor, kLess, true},
+    {"corrected_energy", "J", "energy of one round at one temperature of the chip: modelled", Producer::sensor, kLess, true},
     {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
     {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},

@@ -315,9 +315,15 @@ void open_live(Target& target, const TargetOptions& options) {
   live.energy = live.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(target.problem, options.further_metrics));
   const bool named = take_clock_parameters(target.problem);
+  constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
+  constexpr double kCelsius = 50;
   if (names_quantity(target.problem, options, "idle_subtracted_energy")) {
     live.energy = true;
-    ask_for_idle_power(target.problem, live);
+    ask_of_energy(target.problem, live, "idle", kIdlePause);
+  }
+  if (names_quantity(target.problem, options, "corrected_energy")) {
+    live.energy = true;
+    ask_of_energy(target.problem, live, "temperature", kCelsius);
   }
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);

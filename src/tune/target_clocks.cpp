@@ -96,15 +96,14 @@ void model_of_recording(Target& target, const TargetOptions& options, const Reco
   }
 }
 
-void ask_for_idle_power(Problem& problem, const LiveOptions& live) {
-  constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
+void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
   const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
                                   [](const ObserverSpec& spec) { return spec.name == "energy"; });
   if (asked != problem.observers.end()) {
-    asked->options.try_emplace("idle", std::vector<Value>{kIdlePause});
+    asked->options.try_emplace(option, std::vector<Value>{value});
     return;
   }
-  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {"idle", {kIdlePause}}}, {}};
+  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {option, {value}}}, {}};
   for (const std::string& sensor : live.sensors) energy.options["sensors"].emplace_back(sensor);
   problem.observers.push_back(std::move(energy));
 }

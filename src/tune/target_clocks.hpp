@@ -21,8 +21,9 @@ std::optional<double> base_clock_of(const std::string& device_name, Control& con
 /// tegra_gr_clock: Hz) become clocks and limits here as well, under their names. True when there are any.
 bool take_clock_parameters(Problem& problem);
 
-/// Idle power is measured where no calibration knows it.
-void ask_for_idle_power(Problem& problem, const LiveOptions& live);
+/// The energy observer is given an option that an objective or a metric needs, where the user gave none: the pause in which
+/// idle power is measured, the temperature to which energies are corrected.
+void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value);
 
 /// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does: the
 /// kept fit, else one made now. The values that "model" stands for.

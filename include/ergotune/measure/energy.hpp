@@ -128,6 +128,11 @@ struct EnergyOptions {
   double monitor_period = 0.1;
   std::optional<double> idle_power;  ///< W; gives idle_subtracted_energy
   double idle_power_error = 0;       ///< its standard error
+  /// Gives corrected_energy: what the same launches would have used at `celsius`.
+  struct TemperatureCorrection {
+    double celsius = 50, watts_per_degree = 0, standard_error = 0;
+  };
+  std::optional<TemperatureCorrection> correction;
   /// s of a pause before the first configuration in which idle power is measured, where it is not known; 0: none.
   double idle_pause = 0;
   bool keep_trace = false;
