@@ -23,6 +23,7 @@ void add_report_command(Verb app);
 void add_analyse_command(Verb app);
 void add_model_command(Verb app);
 void add_trace_command(Verb app);
+void add_counters_command(Verb app);
 void add_import_command(Verb app);
 void add_export_command(Verb app);
 void add_worker_command(Verb app);
