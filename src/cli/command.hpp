@@ -24,6 +24,7 @@ void add_analyse_command(Verb app);
 void add_model_command(Verb app);
 void add_trace_command(Verb app);
 void add_temperature_command(Verb app);
+void add_counters_command(Verb app);
 void add_import_command(Verb app);
 void add_export_command(Verb app);
 void add_worker_command(Verb app);

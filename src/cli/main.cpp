@@ -44,6 +44,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_model_command(app);
   cli::add_trace_command(app);
   cli::add_temperature_command(app);
+  cli::add_counters_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
 }

@@ -98,6 +98,7 @@ struct Api : DriverTable {
   Entry<CUresult(CUcontext*, CUdevice)> cuDevicePrimaryCtxRetain{this, "cuDevicePrimaryCtxRetain"};
   Entry<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
   Entry<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
+  Entry<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
   Entry<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
                                                                                      "cuModuleLoadDataEx"};
   Entry<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};

@@ -32,7 +32,8 @@ struct InProcessEvaluator::State {
              !options.use_cache             ? std::filesystem::path()
              : options.cache_folder.empty() ? CompileCache::default_folder()
                                             : options.cache_folder),
-        runner(*device, problem, options.measure) {
+        runner(*device, problem, options.measure),
+        notes(runner.notes()) {
     if (options.energy) {
       add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure,
                            notes);

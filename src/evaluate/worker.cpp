@@ -119,7 +119,8 @@ class RunService {
   RunService(const Setup& setup, Problem problem)
       : problem_(std::move(problem)),
         device_(open_device(setup.device_id, &problem_)),
-        runner_(*device_, problem_, setup.measure) {
+        runner_(*device_, problem_, setup.measure),
+        notes_(runner_.notes()) {
     if (setup.energy) {
       add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure,
                            notes_);

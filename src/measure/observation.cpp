@@ -183,9 +183,10 @@ LaunchStream Observation::stream(Device& device, Workload& workload, double roun
 void Observation::own_passes(Device& device, Workload& workload, const std::function<void()>& prepare) {
   for (const auto& observer : of(ObserverPhase::own)) {
     const Observers alone{observer};
-    int passes = 0;
-    call(alone, [&](Observer& o) { passes = o.passes(); });
-    for (int pass = 0; pass < passes; ++pass) {
+    for (int pass = 0;; ++pass) {
+      int passes = 0;
+      call(alone, [&](Observer& o) { passes = o.passes(); });
+      if (pass >= passes) break;
       prepare();
       device.synchronise();
       call(alone, [&](Observer& o) { o.begin_pass(pass); });

@@ -9,10 +9,12 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/energy.hpp"
 #include "ergotune/problem/quantity.hpp"
+#include "measure/counters_observer.hpp"
 #include "measure/observers.hpp"
 #include "measure/trace_observer.hpp"
 #include "power/idle_power.hpp"
 #include "power/temperature_coefficient.hpp"
+#include "problem/counter_names.hpp"
 
 namespace ergotune {
 namespace {
@@ -31,9 +33,14 @@ EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergyS
   return {celsius, kept->watts_per_degree, kept->standard_error};
 }
 
+std::vector<std::string> texts(const Options& options, const char* name) {
+  std::vector<std::string> list;
+  for (const Value& value : options.at(name)) list.push_back(value.as_string());
+  return list;
+}
+
 std::shared_ptr<Observer> make_energy(const Options& options, const ObserverContext& context) {
-  std::vector<std::string> ids;
-  for (const Value& id : options.at("sensors")) ids.push_back(id.as_string());
+  const std::vector<std::string> ids = texts(options, "sensors");
   const DeviceInfo& device = context.device;
   EnergySources sources = energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu);
   if (context.notes)
@@ -75,8 +82,7 @@ std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverC
 }
 
 std::shared_ptr<Observer> make_trace(const Options& options, const ObserverContext& context) {
-  std::vector<std::string> ids;
-  for (const Value& id : options.at("sensors")) ids.push_back(id.as_string());
+  const std::vector<std::string> ids = texts(options, "sensors");
   const DeviceInfo& device = context.device;
   TraceOptions trace;
   trace.before = options.at("before").front().as_real();
@@ -139,6 +145,15 @@ const std::vector<Entry>& entries() {
          {"seconds", Type::number, false, "s of launches (3 at most, longer with `ergotune trace`)", {2.0}},
          {"after", Type::number, false, "s recorded after them", {1.0}}}},
        make_trace},
+      {{"counters",
+        "Hardware counters of NVIDIA's GPUs, through CUPTI: launches of their own after time and energy, with inputs restored",
+        ObserverPhase::own,
+        usual_counters(),
+        {{"metrics", Type::text, true,
+          "Counters by the names that papers use (ipc), or metrics of the chip as CUPTI names them; none: the usual twenty", {}}}},
+       [](const Options& options, const ObserverContext& context) {
+         return make_counters_observer(texts(options, "metrics"), context.device, context.notes);
+       }},
   };
   return all;
 }
@@ -238,7 +253,31 @@ std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const Observer
 }
 
 void check_observers(const std::vector<ObserverSpec>& specs) {
-  for (const ObserverSpec& spec : specs) options_of(spec, entry_of(spec).description);
+  for (const ObserverSpec& spec : specs) {
+    const Options options = options_of(spec, entry_of(spec).description);
+    if (spec.name != "counters") continue;
+    try {
+      check_counter_names(texts(options, "metrics"));
+    } catch (const UserError& error) {
+      throw UserError(error.message(), spec.place);
+    }
+  }
+}
+
+std::vector<std::string> quantities_of(const ObserverSpec& spec) {
+  const Entry& entry = entry_of(spec);
+  const Options options = options_of(spec, entry.description);
+  // Metrics that are named take the place of the usual ones.
+  if (const auto named = options.find("metrics"); named != options.end() && !named->second.empty()) return texts(options, "metrics");
+  return entry.description.quantities;
+}
+
+std::string observer_of(const std::string& quantity) {
+  for (const Entry& entry : entries()) {
+    const auto& given = entry.description.quantities;
+    if (std::find(given.begin(), given.end(), quantity) != given.end()) return entry.description.name;
+  }
+  return counter_info(quantity) || is_chip_metric(quantity) ? "counters" : "";
 }
 
 ObserverSpec parse_observer(const std::string& text) {

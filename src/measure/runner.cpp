@@ -39,7 +39,7 @@ struct Runner::State {
   Observation observation;
   ClockWatch watch;
   std::vector<std::string> observer_names;
-  std::vector<std::string> parameter_names;
+  std::vector<std::string> parameter_names, notes;
   bool inputs_suspect = false;
   bool healthy = true;
 
@@ -52,7 +52,7 @@ struct Runner::State {
         outputs(p, d, buffers, options),
         timer(device, options) {
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
-    for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options}));
+    for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options, &notes}));
   }
 
   void add(std::shared_ptr<Observer> observer) {
@@ -240,6 +240,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   observed.values = &configuration;
   observed.give_up_above = run.give_up_above;
   observed.objective_quantity = run.objective_quantity;
+  for (const WorkloadStep& step : round.kernels().steps()) observed.round_launches += step.launches;
   if (!observation.empty() && !run.reference_only) observation.register_configuration(observed);
 
   // The round that is verified is the first of all: what comes after it may rely on kernels that work.
@@ -288,6 +289,7 @@ bool Runner::observes(const std::string& name) const {
   const auto& names = state_->observer_names;
   return std::find(names.begin(), names.end(), name) != names.end();
 }
+const std::vector<std::string>& Runner::notes() const { return state_->notes; }
 void Runner::set_verifier(Verifier verifier) { state_->outputs.set_verifier(std::move(verifier)); }
 
 CompileJob Runner::compile_job(const Configuration& configuration, std::size_t kernel) const {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+
+#include "problem/counter_names.hpp"
 
 namespace ergotune {
 namespace {
@@ -56,6 +59,17 @@ const Ending* ending_of(std::string_view name) {
   return found == kEndings.end() ? nullptr : &*found;
 }
 
+const QuantityInfo* info_of_counter(std::string_view name) {
+  static const auto all = [] {
+    std::map<std::string_view, QuantityInfo> infos;
+    for (const CounterInfo& c : counter_names())
+      infos[c.name] = {c.name, c.unit, c.meaning, Producer::observer, std::nullopt, false};
+    return infos;
+  }();
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 std::string to_string(Producer producer) {
@@ -83,7 +97,7 @@ const QuantityInfo* quantity_info(std::string_view name) {
   if (name.starts_with("occupancy.")) return quantity_info("occupancy");
   const auto found = std::find_if(kQuantities.begin(), kQuantities.end(),
                                   [&](const QuantityInfo& info) { return info.name == name; });
-  return found == kQuantities.end() ? nullptr : &*found;
+  return found == kQuantities.end() ? info_of_counter(name) : &*found;
 }
 
 std::vector<std::string> mix_quantities(const Problem& problem) {
@@ -99,6 +113,7 @@ std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
     if (metric.name == name) return metric.unit;
   }
   if (const QuantityInfo* info = quantity_info(name)) return std::string(info->unit);
+  if (is_chip_metric(name)) return unit_of_counter(name);
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '.';
   });

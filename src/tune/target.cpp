@@ -136,15 +136,11 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
 void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording) {
   if (!options.observers.empty()) return;  // the application's own bring names that only they know
   std::vector<std::string> observed;
-  for (const ObserverDescription& observer : observers()) {
-    const bool asked = std::any_of(problem.observers.begin(), problem.observers.end(),
-                                   [&](const ObserverSpec& spec) { return spec.name == observer.name; });
-    if (asked) observed.insert(observed.end(), observer.quantities.begin(), observer.quantities.end());
-  }
-  std::vector<std::string> said;
+  for (const ObserverSpec& spec : problem.observers)
+    for (std::string& name : quantities_of(spec)) observed.push_back(std::move(name));
+  std::vector<std::string> said = observed;
   for (const QuantityInfo& info : quantities()) {
-    const bool asked = std::find(observed.begin(), observed.end(), info.name) != observed.end();
-    if (info.producer != Producer::observer || asked) said.emplace_back(info.name);
+    if (info.producer != Producer::observer) said.emplace_back(info.name);
   }
   for (std::string& name : mix_quantities(problem)) said.push_back(std::move(name));
   if (recording) {
@@ -158,9 +154,12 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
   for (const std::string& name : objective.quantities()) {
     if (std::find(said.begin(), said.end(), name) != said.end()) continue;
     const std::string what = fmt::format("objective \"{}\": nothing here says \"{}\"", problem.objective.text, name);
-    if (!recording && quantity_info(name))
-      throw UserError(fmt::format("{} unless its observer is asked for: observe = [\"{}\"]", what, name),
+    if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
+      const bool named = observer == "counters";
+      throw UserError(fmt::format("{} unless its observer is asked for: observe = [\"{}\"]{}", what, observer,
+                                  named ? fmt::format(", or [observers] counters = {{ metrics = [\"{}\"] }}", name) : ""),
                       problem.objective.place);
+    }
     throw UserError(fmt::format("{}{}{}", what, suggestion(name, said),
                                 recording ? "" : "; [metrics] of the problem file makes more"),
                     problem.objective.place);

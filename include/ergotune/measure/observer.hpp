@@ -21,6 +21,8 @@ struct ObservedConfiguration {
   std::string objective_quantity = "time";
   /// What a first look found: s per launch. 0 until it is known.
   double expected_launch_seconds = 0;
+  /// Launches of kernels in a round; 0 until it is known.
+  std::size_t round_launches = 0;
 };
 
 /// A point of the stream of launches: `launches` had been completed when the host saw the device pass it.
@@ -110,7 +112,7 @@ class Observer {
 
   // Only for observers with a phase of their own.
 
-  /// Launches that it needs: as many as its counters fit into.
+  /// Launches that it needs: as many as its counters fit into. Asked before each.
   virtual int passes() { return 1; }
   /// Inputs are restored and the device is idle.
   virtual void begin_pass(int) {}

@@ -38,6 +38,11 @@ struct ObserverContext {
   std::vector<std::string>* notes = nullptr;
 };
 
+/// The quantities that a spec asks for: what its observer gives, and those that its options name.
+std::vector<std::string> quantities_of(const ObserverSpec& spec);
+/// The observer that gives a quantity; empty where none does.
+std::string observer_of(const std::string& quantity);
+
 /// All of them, in the order of `ergotune`'s help.
 const std::vector<ObserverDescription>& observers();
 /// Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong type, or what

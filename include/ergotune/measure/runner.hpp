@@ -79,6 +79,8 @@ class Runner {
   /// True when an observer of this name takes part.
   bool observes(const std::string& name) const;
   void set_verifier(Verifier verifier);
+  /// What the observers that the problem asks for have to say before anything runs: what is counted, and in how many launches.
+  const std::vector<std::string>& notes() const;
 
   /// What is to be compiled for a configuration, for each of the problem's kernels.
   CompileJob compile_job(const Configuration& configuration, std::size_t kernel = 0) const;

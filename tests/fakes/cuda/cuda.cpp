@@ -192,6 +192,10 @@ EXPORT int cuCtxSetCurrent(void* context) {
   state.current = context == &state;
   return enter("cuCtxSetCurrent");
 }
+EXPORT int cuCtxGetCurrent(void** context) {
+  *context = state.current ? &state : nullptr;
+  return enter("cuCtxGetCurrent");
+}
 EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
   if (const int code = enter_with_context("cuModuleLoadDataEx")) return code;
   // an image is a list of function names

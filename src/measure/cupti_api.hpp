@@ -1,0 +1,230 @@
+// CUPTI's Profiler Host and Range Profiler: the few declarations that ergotune uses, and the entry points as one table.
+// Names, fields and numbers are those of cupti_profiler_host.h, cupti_range_profiler.h and cupti_profiler_target.h of
+// CUDA 12.6 Update 2 to 13. Every struct tells its own size, so that later libraries with longer ones still know these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/driver_table.hpp"
+
+namespace ergotune::cupti {
+
+using Result = int;
+enum Code : Result {
+  kSuccess = 0,
+  kInvalidParameter = 1,
+  kNotCompatible = 14,
+  kNotInitialised = 15,
+  kInvalidMetricName = 17,
+  kHardwareBusy = 26,
+  kNotSupported = 27,
+  kVirtualisedNotSupported = 33,
+  kInsufficientPrivileges = 35,
+  kOldProfilerInitialised = 36,
+  kLegacyNotSupported = 38,
+  kMultipleSubscribers = 39,
+  kVirtualisedPrivileges = 40,
+  kConfidentialComputing = 41,
+  kMiningDevice = 42,
+  kMigDevice = 43,
+  kSliDevice = 44,
+  kWsl = 45,
+  kInvalidChipName = 46,
+  kUnknown = 999,
+};
+
+struct HostObject;
+struct RangeObject;
+
+/// What all parameter blocks begin with. `size` is the offset of the last member that the caller knows, and its length.
+struct Header {
+  std::size_t size = 0;
+  void* reserved = nullptr;
+};
+
+struct Initialize : Header {};
+struct ChipName : Header {
+  std::size_t device = 0;
+  const char* name = nullptr;
+};
+struct DeviceSupported : Header {
+  int device = 0;
+  int supported = 0, architecture = 0, sli = 0, virtual_gpu = 0, confidential = 0, mining = 0, wsl = 0;
+  int api = 0;  ///< 0: range profiling
+};
+constexpr int kSupported = 3;
+struct CounterAvailability : Header {
+  void* context = nullptr;
+  std::size_t bytes = 0;
+  std::uint8_t* image = nullptr;
+};
+
+struct HostInitialize : Header {
+  int type = 0;  ///< 0: ranges
+  const char* chip = nullptr;
+  const std::uint8_t* availability = nullptr;
+  HostObject* host = nullptr;
+};
+struct HostDeinitialize : Header {
+  HostObject* host = nullptr;
+};
+struct HostChips : Header {
+  std::size_t count = 0;
+  const char* const* names = nullptr;
+};
+struct HostBaseMetrics : Header {
+  HostObject* host = nullptr;
+  int type = 0;  ///< 0 counter, 1 ratio, 2 throughput
+  const char** names = nullptr;
+  std::size_t count = 0;
+};
+struct HostProperties : Header {
+  HostObject* host = nullptr;
+  const char* name = nullptr;
+  const char *description = nullptr, *hardware_unit = nullptr, *dimension = nullptr;
+  int type = 0;
+};
+struct HostAddMetrics : Header {
+  HostObject* host = nullptr;
+  const char** names = nullptr;
+  std::size_t count = 0;
+};
+struct HostImageSize : Header {
+  HostObject* host = nullptr;
+  std::size_t bytes = 0;
+};
+struct HostImage : Header {
+  HostObject* host = nullptr;
+  std::size_t bytes = 0;
+  std::uint8_t* image = nullptr;
+};
+struct HostPasses : Header {
+  std::size_t bytes = 0;
+  std::uint8_t* image = nullptr;
+  std::size_t passes = 0;
+};
+struct HostEvaluate : Header {
+  HostObject* host = nullptr;
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0, range = 0;
+  const char** names = nullptr;
+  std::size_t count = 0;
+  double* values = nullptr;
+};
+
+struct RangeEnable : Header {
+  void* context = nullptr;
+  RangeObject* ranges = nullptr;
+};
+/// Disable, Start and PopRange.
+struct RangeOnly : Header {
+  RangeObject* ranges = nullptr;
+};
+struct RangeDataSize : Header {
+  RangeObject* ranges = nullptr;
+  const char** names = nullptr;
+  std::size_t count = 0, most_ranges = 0;
+  std::uint32_t tree_nodes = 0;
+  std::size_t bytes = 0;
+};
+struct RangeDataInitialize : Header {
+  RangeObject* ranges = nullptr;
+  std::size_t bytes = 0;
+  std::uint8_t* data = nullptr;
+};
+struct RangeConfig : Header {
+  RangeObject* ranges = nullptr;
+  std::size_t config_bytes = 0;
+  const std::uint8_t* config = nullptr;
+  std::size_t data_bytes = 0;
+  std::uint8_t* data = nullptr;
+  int range_mode = 0, replay_mode = 0;
+  std::size_t ranges_per_pass = 1;
+  std::uint16_t nesting_levels = 1, least_nesting_level = 1;
+  std::size_t pass = 0;
+  std::uint16_t target_nesting_level = 1;
+};
+constexpr int kAutoRange = 1, kUserRange = 2, kUserReplay = 3;
+struct RangeStop : Header {
+  RangeObject* ranges = nullptr;
+  std::size_t pass = 0, target_nesting_level = 0;
+  std::uint8_t all_passes_submitted = 0;
+};
+struct RangePush : Header {
+  RangeObject* ranges = nullptr;
+  const char* name = nullptr;
+};
+struct RangeDecode : Header {
+  RangeObject* ranges = nullptr;
+  std::size_t dropped = 0;
+};
+struct RangeDataInfo : Header {
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0, ranges = 0;
+};
+
+/// A block whose size is told: the last member's end. What follows it is padding, or unknown here.
+template <class T, class Member>
+T block(Member T::*last) {
+  T made{};
+  const auto* begin = reinterpret_cast<const char*>(&made);
+  made.size = static_cast<std::size_t>(reinterpret_cast<const char*>(&(made.*last)) - begin) + sizeof(Member);
+  return made;
+}
+
+struct Api : DriverTable {
+  Api();
+
+  Entry<Result(std::uint32_t*)> cuptiGetVersion{this, "cuptiGetVersion"};
+  Entry<Result(Result, const char**)> cuptiGetResultString{this, "cuptiGetResultString"};
+  Entry<Result(Initialize*)> cuptiProfilerInitialize{this, "cuptiProfilerInitialize"};
+  Entry<Result(DeviceSupported*)> cuptiProfilerDeviceSupported{this, "cuptiProfilerDeviceSupported"};
+  Entry<Result(CounterAvailability*)> cuptiProfilerGetCounterAvailability{this, "cuptiProfilerGetCounterAvailability"};
+  Entry<Result(ChipName*)> cuptiDeviceGetChipName{this, "cuptiDeviceGetChipName"};
+
+  Entry<Result(HostInitialize*)> cuptiProfilerHostInitialize{this, "cuptiProfilerHostInitialize"};
+  Entry<Result(HostDeinitialize*)> cuptiProfilerHostDeinitialize{this, "cuptiProfilerHostDeinitialize"};
+  Entry<Result(HostChips*)> cuptiProfilerHostGetSupportedChips{this, "cuptiProfilerHostGetSupportedChips"};
+  Entry<Result(HostBaseMetrics*)> cuptiProfilerHostGetBaseMetrics{this, "cuptiProfilerHostGetBaseMetrics"};
+  Entry<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this, "cuptiProfilerHostGetMetricProperties"};
+  Entry<Result(HostAddMetrics*)> cuptiProfilerHostConfigAddMetrics{this, "cuptiProfilerHostConfigAddMetrics"};
+  Entry<Result(HostImageSize*)> cuptiProfilerHostGetConfigImageSize{this, "cuptiProfilerHostGetConfigImageSize"};
+  Entry<Result(HostImage*)> cuptiProfilerHostGetConfigImage{this, "cuptiProfilerHostGetConfigImage"};
+  Entry<Result(HostPasses*)> cuptiProfilerHostGetNumOfPasses{this, "cuptiProfilerHostGetNumOfPasses"};
+  Entry<Result(HostEvaluate*)> cuptiProfilerHostEvaluateToGpuValues{this, "cuptiProfilerHostEvaluateToGpuValues"};
+
+  Entry<Result(RangeEnable*)> cuptiRangeProfilerEnable{this, "cuptiRangeProfilerEnable"};
+  Entry<Result(RangeOnly*)> cuptiRangeProfilerDisable{this, "cuptiRangeProfilerDisable"};
+  Entry<Result(RangeDataSize*)> cuptiRangeProfilerGetCounterDataSize{this, "cuptiRangeProfilerGetCounterDataSize"};
+  Entry<Result(RangeDataInitialize*)> cuptiRangeProfilerCounterDataImageInitialize{
+      this, "cuptiRangeProfilerCounterDataImageInitialize"};
+  Entry<Result(RangeConfig*)> cuptiRangeProfilerSetConfig{this, "cuptiRangeProfilerSetConfig"};
+  Entry<Result(RangeOnly*)> cuptiRangeProfilerStart{this, "cuptiRangeProfilerStart"};
+  Entry<Result(RangeStop*)> cuptiRangeProfilerStop{this, "cuptiRangeProfilerStop"};
+  Entry<Result(RangePush*)> cuptiRangeProfilerPushRange{this, "cuptiRangeProfilerPushRange"};
+  Entry<Result(RangeOnly*)> cuptiRangeProfilerPopRange{this, "cuptiRangeProfilerPopRange"};
+  Entry<Result(RangeDecode*)> cuptiRangeProfilerDecodeData{this, "cuptiRangeProfilerDecodeData"};
+  Entry<Result(RangeDataInfo*)> cuptiRangeProfilerGetCounterDataInfo{this, "cuptiRangeProfilerGetCounterDataInfo"};
+
+ private:
+  /// CUPTI asks the loader for it by its bare name: it has to be there already.
+  std::optional<DynamicLibrary> perfworks_;
+};
+
+/// The table, loaded on first use: the library that ERGOTUNE_CUPTI names, else of Python's NVIDIA packages, of CUDA
+/// toolkits (extras/CUPTI/lib64), or the loader's; its major version is the driver's where there is a driver. Check usable().
+const Api& api();
+/// "12.9.1", "13.0.1"; CUPTI before 13 counts its versions.
+std::string version_text(std::uint32_t version);
+
+/// "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)", and what to do where there is something that a user can.
+std::string error_text(Result code);
+/// Throws UserError where a user can help it (permission, another profiler, a device that has no counters), else Error:
+/// "WHAT: error_text()".
+void check(Result code, const char* what);
+/// Why there are no counters at all, and what to do: for a table that is not usable().
+std::string how_to_get_it();
+
+}  // namespace ergotune::cupti
