@@ -131,7 +131,7 @@ def full_load(study):
             curves[name] = ([(f, p) for f, p, _ in ran[name]], "points")
             rows += [{"board": board, "set": name, "ran_mhz": f, "power_w": p, "limit_w": limit} for f, p, limit in ran[name]]
         study.figure(f"figure6-{board}", f"{board}: full load under clocks and under power limits", "MHz", "W", curves)
-        held = [p / limit for f, p, limit in ran["limits"] if f < ran["clocks"][-1][0] - 1]
+        held = [p / limit for f, p, limit in ran["limits"] if f < ran["limits"][-1][0] - 1]  # where the limit binds
         study.note(**{f"capped_lowest_clock__{board}": ran["limits"][0][0], f"lowest_clock__{board}": ran["clocks"][0][0],
                       f"highest_sustained__{board}": ran["clocks"][-1][0]})
         if held:
