@@ -1,8 +1,11 @@
-"""Anzt, Haugen, Kurzak, Luszczek, Dongarra (2015): DGEMM on a K20X: the space, Figures 4, 5 and 9 and the quadrants, simulated."""
+"""Anzt, Haugen, Kurzak, Luszczek, Dongarra (2015): DGEMM on a K20X: the space, Figures 3 to 9, Table II and the quadrants, simulated.
+On a real board: Table II, size scaling, repeatability, a random part of the cloud, and counters where they may be read."""
 
 import json
+import math
 
-from study import ROOT, percent_above
+from study import ROOT, mean, percent_above, spread_percent
+from vendor import vendor_figures
 
 # Table II: dim_m, dim_n, blk_m, blk_n, blk_k, shapes of A and B; GFLOP/s and GFLOPs/W on the paper's board.
 TABLE_TWO = [
@@ -53,51 +56,203 @@ def problem(size=4096):
     return f'name = "dgemm_{size}"\nobjective = "energy"\n[constants]\n{constants}\n{text}\n{SIMULATION}'
 
 
+SIZES = (512, 1024, 2048, 4096, 8192)
+REPEATED = 10  # launches of the same kernel, as in the paper
+CLOUD = 25     # random configurations on a real board, beside Table II's
+DGEMM = ROOT / "examples/dgemm_beast/dgemm.toml"
+WORK = 2 * 4096**3 / 1e9
+
+
+def speed(row):
+    return WORK / row["time"]
+
+
+def efficiency(row):
+    return WORK / row["energy"]
+
+
+def iterators(study):
+    """Figure 3: what the space is made of, and what each filter leaves of it."""
+    told = study.ergotune("space", study.problem("dgemm", problem()), "--profile", "k20x", "--explain")
+    study.table("figure3", [{"iterator": p["name"], "values": len(p["values"]), "least": min(p["values"]), "most": max(p["values"]),
+                             "provenance": "counted"} for p in told["parameters"]])
+    study.table("figure3-filters", [{name: rule[name] for name in ("label", "expression", "class", "removed_alone", "removed_only_by_it")} |
+                                    {"provenance": "counted"} for rule in told["restrictions"]])
+    study.note(after_filters=told["valid"], filters=len(told["restrictions"]))
+
+
+def whole_space(study):
+    """Figures 5 to 9, Table II and the quadrants: everything on a simulated K20X."""
+    store, rows = study.everything(study.problem("dgemm", problem()), "k20x")
+    by_shape = {tuple(int(row[name]) for name in NAMES): row for row in rows}
+    found = [by_shape[entry[:9]] for entry in TABLE_TWO if entry[:9] in by_shape]
+    study.note(configurations=len(rows), table2_in_space=len(found))
+    analysis = study.ergotune("analyse", store)
+    fastest, greenest = (analysis["quadrants"][which] for which in ("fastest", "most_efficient"))
+    study.note(faster_than_greenest=sum(row["time"] < greenest["time"] for row in rows),
+               greener_than_fastest=sum(row["energy"] < fastest["energy"] for row in rows),
+               energy_saved=-percent_above(greenest["energy"], fastest["energy"]),
+               speed_lost=100 * (1 - greenest["speed"] / fastest["speed"]), best_gflops=fastest["speed"],
+               spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"], mean_gflops=mean(list(map(speed, rows))),
+               mean_gflops_per_watt=mean(list(map(efficiency, rows))), best_gflops_per_watt=greenest["efficiency"])
+    study.table("table2", [dict(zip(NAMES, entry[:9])) | {
+        "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
+        "gflops_per_watt": efficiency(by_shape[entry[:9]])} for entry in TABLE_TWO if entry[:9] in by_shape])
+    cloud(study, rows, found)
+    correlations(study, analysis["correlations"])
+    for row in rows:  # what the model says that nvprof says in the paper
+        tiles = 1 / row["blk_m"] + 1 / row["blk_n"]
+        row["dram_read_throughput"] = 8 * 4096**3 * tiles / row["time"]
+        row["instructions_per_second"] = (WORK * 1e9 / 2 + 4096**3 * (row["dim_m"] / row["blk_m"] + row["dim_n"] / row["blk_n"])) / row["time"]
+    by_metric(study, rows, ["occupancy", "instructions_per_second", "dram_read_throughput"])
+    occupancy_levels(study, rows)
+    scaling(study, found[:3])
+
+
+def cloud(study, rows, marked):
+    """Figure 5: efficiency over speed, and Table II's kernels in it."""
+    study.figure("figure5", "DGEMM: efficiency over speed", "GFLOP/s", "GFLOP/s per W", {
+        "configurations": ([(speed(r), efficiency(r)) for r in rows], "points"),
+        "Table II": ([(speed(r), efficiency(r)) for r in marked], "points")})
+
+
+def correlations(study, told):
+    """Figures 6 to 8: what goes with speed, with efficiency and with their product."""
+    told = [c for c in told if c["name"] not in ("gflops", "gflops_per_watt", "time", "energy", "power")]
+    study.table("figure6", [{name: c[name] for name in ("name", "kind", "speed", "efficiency", "product", "n")} for c in told])
+    for figure, what in ((6, "speed"), (7, "efficiency"), (8, "product")):
+        of = sorted((c for c in told if c[what] is not None), key=lambda c: c[what])
+        study.bars(f"figure{figure}", f"DGEMM: correlation with {what}", "coefficient", [c["name"] for c in of], {what: [c[what] for c in of]})
+
+
+def by_metric(study, rows, metrics):
+    """Figure 9: speed and efficiency of what lies above and below the mean of each metric."""
+    for metric in metrics:
+        own = [r for r in rows if isinstance(r.get(metric), float)]
+        if len(own) < 2:
+            continue
+        middle = mean([r[metric] for r in own])
+        parts = {f"above the mean {metric}": [r for r in own if r[metric] > middle], "below": [r for r in own if r[metric] <= middle]}
+        parts = {label: part for label, part in parts.items() if part}
+        for column, (x_name, x, y_name, y) in enumerate((
+                (metric, lambda r: r[metric], "GFLOP/s", speed), (metric, lambda r: r[metric], "GFLOP/s per W", efficiency),
+                ("GFLOP/s", speed, "GFLOP/s per W", efficiency)), 1):
+            study.figure(f"figure9-{metric}-{column}", f"DGEMM: {metric}", x_name, y_name,
+                         {label: ([(x(r), y(r)) for r in part], "points") for label, part in parts.items()})
+
+
+def occupancy_levels(study, rows):
+    """Mean speed and efficiency at each occupancy: Figure 9's first row."""
+    levels = sorted({round(r["occupancy"], 4) for r in rows})
+    table = [{"occupancy": level, "configurations": len(own), "mean_gflops": mean([speed(r) for r in own]),
+              "mean_gflops_per_watt": mean([efficiency(r) for r in own]), "best_gflops": max(speed(r) for r in own)}
+             for level in levels for own in [[r for r in rows if round(r["occupancy"], 4) == level]]]
+    study.table("occupancy", table)
+    study.note(occupancy_levels=len(levels), occupancy_least=100 * levels[0], occupancy_most=100 * levels[-1],
+               occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
+               efficiency_at_least_occupancy=table[0]["mean_gflops_per_watt"], efficiency_at_most_occupancy=table[-1]["mean_gflops_per_watt"])
+
+
 def scaling(study, configurations):
     """Figure 4: speed and efficiency of three of Table II's kernels over the size of the matrices."""
     rows = []
-    for size in (512, 1024, 2048, 4096, 8192):
-        file = study.problem(f"dgemm_{size}", problem(size))
+    for size in SIZES:
+        file = study.problem(f"dgemm_{size}", sized(size) if study.device else problem(size))
         for entry in configurations:
-            chosen = json.dumps({name: int(entry[name]) for name in NAMES})
-            found = study.ergotune("measure", file, "--device", "sim:k20x", "--config", chosen)
-            rows.append({"size": size, **{name: int(entry[name]) for name in NAMES}, "gflops": found["metrics"]["gflops"],
-                         "gflops_per_watt": found["metrics"]["gflops_per_watt"], "provenance": "simulated"})
+            shape = {name: int(entry[name]) for name in NAMES}
+            if study.device:
+                found = study.measure(file, shape, "--no-verify")
+            else:
+                found = study.ergotune("measure", file, "--device", "sim:k20x", "--config", json.dumps(shape))
+            if found:
+                rows.append({"size": size, **shape, "gflops": found["metrics"]["gflops"],
+                             "gflops_per_watt": found["metrics"]["gflops_per_watt"]})
     study.table("figure4", rows)
-    curves = {}
-    for entry in configurations:
-        own = [r for r in rows if all(r[name] == entry[name] for name in NAMES)]
-        label = " ".join(str(int(entry[name])) for name in NAMES[:5])
-        curves[label] = ([(r["size"], r["gflops"]) for r in own], "line")
-    study.figure("figure4", "DGEMM over the size (simulated)", "matrix size", "GFLOP/s", curves)
-    first = [r["gflops"] for r in rows if all(r[name] == configurations[0][name] for name in NAMES)]
-    study.note(size_512_of_4096=100 * first[0] / first[3])
+    for name, what, unit in (("figure4-speed", "gflops", "GFLOP/s"), ("figure4-efficiency", "gflops_per_watt", "GFLOP/s per W")):
+        study.figure(name, f"DGEMM over the size: {what}", "matrix size", unit, {
+            " ".join(str(int(entry[n])) for n in NAMES[:5]): ([(r["size"], r[what]) for r in rows if all(r[n] == entry[n] for n in NAMES)], "line")
+            for entry in configurations})
+    first = {r["size"]: r for r in rows if all(r[name] == configurations[0][name] for name in NAMES)}
+    if 4096 in first:
+        study.note(**{f"size_{size}_of_4096": 100 * first[size]["gflops"] / first[4096]["gflops"] for size in first},
+                   size_512_of_4096_efficiency=100 * first[512]["gflops_per_watt"] / first[4096]["gflops_per_watt"])
+
+
+def sized(size):
+    """The example at another size, to be run from the study's folder."""
+    folder = DGEMM.parent
+    text = DGEMM.read_text().replace('"dgemm.cl"', f'"{folder}/dgemm.cl"').replace('"dgemm_reference.cl"', f'"{folder}/dgemm_reference.cl"')
+    text = text.replace('"../common"', f'"{folder.parent}/common"')
+    for name in ("SIZE_M", "SIZE_N", "SIZE_K"):
+        text = text.replace(f"{name} = 4096", f"{name} = {size}")
+    return text
+
+
+def table_on_board(study):
+    """Table II's kernels on a board: speed, efficiency, the order of both."""
+    rows = []
+    for entry in TABLE_TWO:
+        found = study.measure(DGEMM, dict(zip(NAMES, entry[:9])))
+        if found:
+            rows.append(dict(zip(NAMES, entry[:9])) | {"paper_gflops": entry[9], "paper_gflops_per_watt": entry[10],
+                                                       "gflops": found["metrics"]["gflops"], "gflops_per_watt": found["metrics"]["gflops_per_watt"]})
+            label = "_".join(map(str, entry[:9]))
+            study.note(**{f"table2_gflops__{label}": rows[-1]["gflops"], f"table2_gflops_per_watt__{label}": rows[-1]["gflops_per_watt"]})
+    study.table("table2", rows)
+    fastest, greenest = max(rows, key=lambda r: r["gflops"]), max(rows, key=lambda r: r["gflops_per_watt"])
+    study.note(table2_worked=len(rows), table2_fastest=fastest["gflops"], table2_greenest=greenest["gflops_per_watt"],
+               energy_saved=100 * (1 - fastest["gflops_per_watt"] / greenest["gflops_per_watt"]),
+               speed_lost=100 * (1 - greenest["gflops"] / fastest["gflops"]))
+
+
+def repeatability(study):
+    """Ten launches of the tuned kernel, each a process that warms up and measures for itself; then 30 s of it at once."""
+    shape = dict(zip(NAMES, TABLE_TWO[1][:9]))
+    found = [m for m in (study.measure(DGEMM, shape, "--no-verify") for _ in range(REPEATED)) if m]
+    rows = [{"launch": i, "gflops": m["metrics"]["gflops"], "gflops_per_watt": m["metrics"]["gflops_per_watt"]} for i, m in enumerate(found)]
+    study.table("repeatability", rows)
+    study.note(repeated=len(rows), repeated_speed_spread=spread_percent([r["gflops"] for r in rows]),
+               repeated_energy_spread=spread_percent([1 / r["gflops_per_watt"] for r in rows]))
+    long = study.measure(DGEMM, shape, "--no-verify", "--reference", "30s")
+    if long:
+        study.note(half_minute_energy=percent_above(long["quantities"]["energy"]["value"], WORK / mean([r["gflops_per_watt"] for r in rows])))
+
+
+def vendor_beside(study):
+    """The vendor's library beside Table II, as in the paper."""
+    found = vendor_figures({"dgemm"}).get("dgemm")
+    if found:
+        study.note(vendor_gflops=WORK / found["time"])
+        if found["energy"]:
+            study.note(vendor_gflops_per_watt=WORK / found["energy"])
+
+
+def cloud_on_board(study):
+    """Figure 5 and 9 on a board: a random part of the space, for energy."""
+    store = study.output / "cloud.db"
+    store.unlink(missing_ok=True)
+    study.ergotune("tune", DGEMM, "--device", study.device, "--objective", "energy", "--strategy", "random", "--budget", CLOUD, "--no-confirm",
+                   "-q", "--store", store)
+    rows = study.rows(store)
+    cloud(study, rows, [])
+    analysis = study.ergotune("analyse", store)
+    correlations(study, analysis["correlations"])
+    by_metric(study, rows, ["occupancy"])
+    occupancy_levels(study, rows)
+    study.note(cloud=len(rows), cloud_correlation=correlation([speed(r) for r in rows], [efficiency(r) for r in rows]),
+               occupancy_correlation=correlation([r["occupancy"] for r in rows], [efficiency(r) for r in rows]))
+
+
+def correlation(x, y):
+    mx, my = mean(x), mean(y)
+    down = math.sqrt(sum((a - mx) ** 2 for a in x) * sum((b - my) ** 2 for b in y))
+    return sum((a - mx) * (b - my) for a, b in zip(x, y)) / down if down else 0.0
 
 
 def run(study):
-    store, rows = study.everything(study.problem("dgemm", problem()), "k20x")
-    study.note(configurations=len(rows))
-    by_shape = {tuple(int(row[name]) for name in NAMES): row for row in rows}
-    found = [by_shape[entry[:9]] for entry in TABLE_TWO if entry[:9] in by_shape]
-    study.note(table2_in_space=len(found))
-
-    analysis = study.ergotune("analyse", store)
-    fastest, greenest = (analysis["quadrants"][which] for which in ("fastest", "most_efficient"))
-    faster = sum(row["time"] < greenest["time"] for row in rows)
-    greener = sum(row["energy"] < fastest["energy"] for row in rows)
-    study.note(faster_than_greenest=faster, greener_than_fastest=greener,
-               energy_saved=-percent_above(greenest["energy"], fastest["energy"]),
-               speed_lost=100 * (1 - greenest["speed"] / fastest["speed"]), best_gflops=fastest["speed"],
-               spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"])
-    speed = lambda row: 2 * 4096**3 / row["time"] / 1e9
-    study.note(mean_gflops=sum(map(speed, rows)) / len(rows))
-    study.table("table2", [dict(zip(NAMES, entry[:9])) | {
-        "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10],
-        "simulated_gflops": speed(by_shape[entry[:9]]), "simulated_gflops_per_watt": 2 * 4096**3 / by_shape[entry[:9]]["energy"] / 1e9}
-        for entry in TABLE_TWO if entry[:9] in by_shape])
-    study.table("figure9", [{name: c[name] for name in ("name", "speed", "efficiency", "n")} | {"provenance": "simulated"}
-                            for c in analysis["correlations"]])
-    scaling(study, found[:3])
-    study.figure("figure5", "DGEMM on a K20X (simulated)", "GFLOP/s", "GFLOP/s per W", {
-        "configurations": ([(speed(r), 2 * 4096**3 / r["energy"] / 1e9) for r in rows], "points"),
-        "Table II": ([(speed(r), 2 * 4096**3 / r["energy"] / 1e9) for r in found], "points")})
+    if study.device:
+        shapes = [dict(zip(NAMES, entry[:9])) for entry in TABLE_TWO[:3]]
+        study.go_through([("Table II", table_on_board), ("size scaling (Figure 4)", lambda s: scaling(s, shapes)),
+                          ("the vendor's library", vendor_beside), ("ten launches and half a minute", repeatability), ("a part of the cloud (Figures 5 to 9)", cloud_on_board)])
+    else:
+        study.go_through([("Figure 3, the space", iterators), ("Figures 4 to 9, Table II", whole_space)])

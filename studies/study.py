@@ -6,6 +6,10 @@ import math
 import os
 import pathlib
 import subprocess
+import sys
+import time
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -13,22 +17,49 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 class Study:
     """One paper's study: runs the command in a folder of its own and keeps what comes out of it.
 
-    `numbers` maps "paper.what.board" to a value; docs/reproduction.md is written from them. Everything that the command says
-    in these studies is simulated or comes from recorded data (`recorded`); nothing is measured.
+    `numbers` maps "paper.what.board" to a value; docs/reproduction.md is written from them. Without a device everything that the
+    command says is simulated or comes from recorded data (`recorded`). With one (`device`, for example "cuda:0") the study runs
+    what needs no clocks on it, and its numbers are "paper.measured.what".
     """
 
-    def __init__(self, name, ergotune, output):
-        self.name, self.program = name, ergotune
-        self.output = pathlib.Path(output) / name
+    def __init__(self, name, ergotune, output, device=None, say=None):
+        self.name, self.program, self.device = name, ergotune, device
+        self.output = pathlib.Path(output) / name / ("measured" if device else "")
         self.output.mkdir(parents=True, exist_ok=True)
         self.numbers = {}
+        self.say = say or (lambda text: None)
+
+    @property
+    def provenance(self):
+        return "measured" if self.device else "simulated"
+
+    def go_through(self, parts):
+        """Runs what a study consists of, (what it is, function of the study), and says where it is."""
+        begun = time.monotonic()
+        for i, (title, part) in enumerate(parts):
+            self.say(f"{self.name}: {title} ({i + 1} of {len(parts)}, {time.monotonic() - begun:.0f} s so far)")
+            try:
+                part(self)
+            except RuntimeError as error:
+                if not self.device:
+                    raise
+                self.say(f"{self.name}: {title} failed: {error}")  # what a board cannot do leaves the rest
 
     def ergotune(self, *arguments):
         """A verb's JSON document. Raises RuntimeError with the command's words when it fails."""
         done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True, cwd=self.output)
         if done.returncode:
-            raise RuntimeError(f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip()}")
+            raise RuntimeError(f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()[-500:]}")
         return json.loads(done.stdout)
+
+    def measure(self, problem, configuration=None, *options):
+        """One configuration on the study's device, with energy; None, with a note, where it does not work."""
+        chosen = ("--config", json.dumps(configuration)) if configuration else ()
+        try:
+            return self.ergotune("measure", problem, "--device", self.device, "--objective", "energy", *chosen, *options)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return None
 
     def problem(self, name, text):
         """A problem file in the study's folder."""
@@ -37,22 +68,28 @@ class Study:
         return file
 
     def everything(self, problem, board):
-        """Every configuration of a problem on a simulated board: rows of parameters, time (s) and energy (J)."""
+        """Every configuration of a problem on a simulated board: the store, and rows of parameters, time (s), energy (J) ..."""
         store = self.output / f"{pathlib.Path(problem).stem}-{board}.db"
         store.unlink(missing_ok=True)
         self.ergotune("tune", problem, "--device", f"sim:{board}", "--strategy", "brute_force", "--no-confirm", "-q", "--store", store)
+        return store, self.rows(store)
+
+    def rows(self, store):
+        """What a store holds, where time and energy are known."""
         table = self.output / f"{store.stem}.csv"
         self.ergotune("export", store, "--format", "csv", "-o", table)
         with open(table, newline="") as file:
             rows = [{name: number(text) for name, text in row.items()} for row in csv.DictReader(file)]
-        return store, [row for row in rows if isinstance(row["time"], float) and isinstance(row["energy"], float)]
+        return [row for row in rows if isinstance(row["time"], float) and isinstance(row["energy"], float)]
 
     def note(self, **numbers):
         """Numbers by name, dots written as double underscores."""
-        self.numbers.update({f"{self.name}.{name.replace('__', '.')}": value for name, value in numbers.items()})
+        measured = "measured." if self.device else ""
+        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()})
 
     def table(self, name, rows):
-        """Rows (dictionaries with the same keys) as CSV."""
+        """Rows (dictionaries with the same keys) as CSV; each says where its numbers come from."""
+        rows = [row if "provenance" in row else row | {"provenance": self.provenance} for row in rows]
         with open(self.output / f"{name}.csv", "w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))
             writer.writeheader()
@@ -60,7 +97,36 @@ class Study:
 
     def figure(self, name, title, x, y, series):
         """Points or lines as SVG: `series` maps a label to (list of (x, y), "points" or "line")."""
-        (self.output / f"{name}.svg").write_text(svg(title, x, y, series))
+        (self.output / f"{name}.svg").write_text(figures.plot(self.titled(title), x, y, series))
+
+    def bars(self, name, title, y, groups, series):
+        """Bars as SVG: `series` maps a label to a value for each of `groups`."""
+        (self.output / f"{name}.svg").write_text(figures.bars(self.titled(title), y, groups, series))
+
+    def titled(self, title):
+        return title if "recorded" in title else f"{title} ({self.provenance})"
+
+
+def simulated_problem(name, parameters, threads, simulation, restrictions=(), work=1000000):
+    """A kernel that only simulated boards run, at every clock: what it costs stands in `simulation`."""
+    return f"""name = "{name}"
+objective = "energy"
+restrictions = {json.dumps(list(restrictions))}
+[parameters]
+{parameters}
+[execution]
+core_clock_mhz = "all"
+[kernel]
+function = "{name}"
+[kernel.source.opencl]
+text = "kernel void {name}() {{}}"
+[kernel.launch]
+global = [{work}]
+block = ["{threads}"]
+[simulation]
+{simulation}
+registers = 32
+"""
 
 
 def number(text):
@@ -83,44 +149,15 @@ def percent_above(value, reference):
     return 100 * (value / reference - 1)
 
 
+def mean(values):
+    return sum(values) / len(values)
+
+
 def mean_and_deviation(values):
-    mean = sum(values) / len(values)
-    return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1))
+    middle = mean(values)
+    return middle, math.sqrt(sum((v - middle) ** 2 for v in values) / (len(values) - 1))
 
 
-COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"]
-
-
-def nice_ticks(low, high):
-    step = 10 ** math.floor(math.log10((high - low) or 1))
-    while (high - low) / step < 4:
-        step /= 2
-    return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
-
-
-def svg(title, x_name, y_name, series):
-    points = [p for values, _ in series.values() for p in values]
-    (x0, x1), (y0, y1) = ((min(p[i] for p in points), max(p[i] for p in points)) for i in (0, 1))
-    x1, y1 = (x1 if x1 > x0 else x0 + 1), (y1 if y1 > y0 else y0 + 1)
-    y0 -= 0.05 * (y1 - y0)
-    y1 += 0.05 * (y1 - y0)
-    place = lambda p: (60 + 520 * (p[0] - x0) / (x1 - x0), 320 - 280 * (p[1] - y0) / (y1 - y0))
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 380" font-family="sans-serif" font-size="12">',
-           f'<text x="60" y="24" font-size="14">{title}</text>',
-           '<rect x="60" y="40" width="520" height="280" fill="none" stroke="#999"/>',
-           f'<text x="320" y="365" text-anchor="middle">{x_name}</text>',
-           f'<text x="16" y="180" text-anchor="middle" transform="rotate(-90 16 180)">{y_name}</text>']
-    for tick in nice_ticks(x0, x1):
-        out.append(f'<text x="{place((tick, y0))[0]:.1f}" y="338" text-anchor="middle">{tick:g}</text>')
-    for tick in nice_ticks(y0, y1):
-        out.append(f'<text x="54" y="{place((x0, tick))[1] + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    for i, (label, (values, kind)) in enumerate(series.items()):
-        colour = COLOURS[i % len(COLOURS)]
-        placed = [place(p) for p in values]
-        if kind == "line":
-            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in placed)
-            out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        else:
-            out += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2" fill="{colour}" fill-opacity="0.6"/>' for a, b in placed]
-        out.append(f'<text x="592" y="{54 + 18 * i}" fill="{colour}">{label}</text>')
-    return "\n".join(out + ["</svg>\n"])
+def spread_percent(values):
+    """Largest above least, in percent of the mean: how the papers tell repeatability."""
+    return 100 * (max(values) - min(values)) / mean(values)

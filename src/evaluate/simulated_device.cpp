@@ -240,7 +240,9 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     if (work.threads > board.max_threads_per_block)
       return about_kernel(kernel, fmt::format("{} threads per block, the device takes {}", work.threads,
                                               board.max_threads_per_block));
-    if (launch.resident < 1 || work.shared_bytes > board.shared_per_block)
+    // registers and shared memory are given out in units, which no block may fit into where the plain sums say one does
+    const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
+    if (launch.resident < 1 || work.shared_bytes > board.shared_per_block || (occupancy && occupancy->share <= 0))
       return about_kernel(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
                                               "of shared memory, {} threads per block",
                                               work.registers, work.shared_bytes, work.threads));

@@ -147,7 +147,7 @@ def look_at(scratch, environment, words):
     if words[0].startswith(("build/", "./build/")):
         yield from program_of_the_build(scratch, environment, words)
         return
-    if words[0].startswith(("./", "scripts/", "bench/")):
+    if words[0].startswith(("./", "scripts/", "bench/", "studies/")):
         if not (root / words[0]).is_file() or not (root / words[0]).stat().st_mode & 0o111:
             yield f"{words[0]} is no program of the repository"
     elif words[0] not in KNOWN and not words[0].endswith(("/pip", "/python")):

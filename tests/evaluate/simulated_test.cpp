@@ -81,6 +81,15 @@ TEST(SimulatedDevice, WhatDoesNotFitIsAFailureNotAnException) {
   EXPECT_EQ(device.truth({Value(2048)}).status, Status::launch_error);
 }
 
+TEST(SimulatedDevice, RegistersAreGivenOutInUnits) {
+  // 768 threads x 84 registers are fewer than the 65,536 of a K20X; in units of 256 a warp they are more.
+  Problem problem;
+  problem.simulation["registers"] = Expression::parse("REGISTERS");
+  const SimulatedDevice device(load_device_profile("k20x"), problem, {parameter("block_size_x", {768}), parameter("REGISTERS", {80, 84})});
+  EXPECT_EQ(device.truth({Value(768), Value(80)}).status, Status::ok);
+  EXPECT_EQ(device.truth({Value(768), Value(84)}).status, Status::launch_error);
+}
+
 TEST(SimulatedDevice, NoiseIsSeededAndScattersAroundTheTruth) {
   const DeviceProfile profile = load_device_profile("a100");
   Problem problem;
