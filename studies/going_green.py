@@ -87,23 +87,32 @@ def trade_offs(study):
         for what in ("clocks", "limits"):
             store, found = study.everything(gemm(study, board, what), board)
             least[what].append(min(r["energy"] for r in found))
-            analysis = study.ergotune("analyse", store)
-            for name, objective in analysis["centrality"]["objectives"].items():
-                if name == "time" and what == "limits":
-                    continue
-                label = "time" if name == "time" else f"energy_{what}"
-                curves[label] = ([(c["p"], c["share"]) for c in objective["curve"]], "line")
-                within = [c["share"] for c in objective["curve"] if c["p"] <= 1.1 + 1e-9][-1]
-                study.note(**{f"centrality_110__{label}__{board}": 100 * within})
-            if what == "clocks":
-                figure_four(study, board, found, analysis)
-        study.figure(f"figure5-{board}", f"{board}: share of local searches that end within p", "p", "share", curves)
+            if board != "titan_rtx":  # which is in neither Figure 4 nor 5
+                analysis = study.ergotune("analyse", store)
+                curves |= difficulty(study, board, what, analysis)
+                if what == "clocks":
+                    figure_four(study, board, found, analysis)
+        if curves:
+            study.figure(f"figure5-{board}", f"{board}: share of local searches that end within p", "p", "share", curves)
         excess = percent_above(least["limits"][-1], least["clocks"][-1])
         rows.append({"board": board, "least_energy_clocks_j": least["clocks"][-1], "least_energy_limits_j": least["limits"][-1],
                      "limits_above_clocks_percent": excess})
         study.note(**{f"limits_above_clocks__{board}": excess})
     study.table("figure7", rows)
     study.bars("figure7", "Least energy of GEMM under clocks and under power limits", "J", BOARDS, least)
+
+
+def difficulty(study, board, what, analysis):
+    """Curves of Figure 5: of time once, of energy over clocks and over limits."""
+    curves = {}
+    for name, objective in analysis["centrality"]["objectives"].items():
+        if name == "time" and what == "limits":
+            continue
+        label = "time" if name == "time" else f"energy_{what}"
+        curves[label] = ([(c["p"], c["share"]) for c in objective["curve"]], "line")
+        within = [c["share"] for c in objective["curve"] if c["p"] <= 1.1 + 1e-9][-1]
+        study.note(**{f"centrality_110__{label}__{board}": 100 * within})
+    return curves
 
 
 def figure_four(study, board, found, analysis):

@@ -24,11 +24,13 @@ layer_norm(GLOBAL const Vector* RESTRICT in, GLOBAL const Vector* RESTRICT scale
 #if in_registers == 1
   Pairs kept[VECTORS];
 #define ROW(v) kept[v].vector
+#define FOR_VECTORS(v) UNROLL for (int v = 0; v < VECTORS; ++v)
   UNROLL for (int v = 0; v < VECTORS; ++v) kept[v].vector = LOAD_VECTOR(in + start + v * threads_per_row);
 #else
 #define ROW(v) in[start + v * threads_per_row]
+#define FOR_VECTORS(v) UNROLL_BY(4) for (int v = 0; v < VECTORS; ++v)
 #endif
-  UNROLL for (int v = 0; v < VECTORS; ++v) {
+  FOR_VECTORS(v) {
     Pairs next;
     next.vector = ROW(v);
     UNROLL for (int p = 0; p < vector_width; ++p) {
@@ -42,7 +44,7 @@ layer_norm(GLOBAL const Vector* RESTRICT in, GLOBAL const Vector* RESTRICT scale
   OVER_THE_ROW(sum, ADD)
   const float mean = sum / COLUMNS;
 #if two_pass == 1
-  UNROLL for (int v = 0; v < VECTORS; ++v) {
+  FOR_VECTORS(v) {
     Pairs next;
     next.vector = ROW(v);
     UNROLL for (int p = 0; p < vector_width; ++p) {
@@ -58,7 +60,7 @@ layer_norm(GLOBAL const Vector* RESTRICT in, GLOBAL const Vector* RESTRICT scale
   const float variance = fmax(squares / COLUMNS - mean * mean, 0.0f);
 #endif
   const float factor = rsqrt(variance + (float)EPSILON);
-  UNROLL for (int v = 0; v < VECTORS; ++v) {
+  FOR_VECTORS(v) {
     Pairs next, times, plus;
     next.vector = ROW(v);
     times.vector = scale[thread + v * threads_per_row];
