@@ -7,6 +7,18 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// The tile of a matrix product that a block computes: group_m tiles along M come before the next along N, so that the L2 cache sees
+// them together.
+struct Tile {
+  int row, column;
+};
+template <int tiles_m, int tiles_n, int group_m>
+__device__ __forceinline__ Tile tile_of_block() {
+  const int group = blockIdx.x / (group_m * tiles_n), within = blockIdx.x % (group_m * tiles_n);
+  const int height = min(group_m, tiles_m - group * group_m);
+  return {group * group_m + within % height, within / height};
+}
+
 // 16 bytes from global to shared memory, behind the thread's back (compute capability 8.0 and up).
 __device__ __forceinline__ void copy_async(unsigned to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");

@@ -17,8 +17,6 @@
 #define TILE_A (BM * 128)                     // bytes
 #define STAGE ((BM + BN) * 128)
 #define ROWS (BM / GROUPS / 64)               // of 64 x BN results of a warpgroup
-#define TILES_M (SIZE_M / BM)
-#define TILES_N (SIZE_N / BN)
 #define STEPS (SIZE_K / BK)
 
 template <int count>
@@ -35,9 +33,8 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, unsigned* __
   extern __shared__ __align__(1024) char ring[];
   const unsigned shared = (shared_address(ring) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
   const int warpgroup = threadIdx.x / 128;
-  const int group = blockIdx.x / (GROUP_M * TILES_N), within = blockIdx.x % (GROUP_M * TILES_N);
-  const int height = min(GROUP_M, TILES_M - group * GROUP_M);
-  const int first_row = (group * GROUP_M + within % height) * BM, first_column = within / height * BN;
+  const Tile tile = tile_of_block<SIZE_M / BM, SIZE_N / BN, GROUP_M>();
+  const int first_row = tile.row * BM, first_column = tile.column * BN;
   a += (size_t)first_row * (2 * SIZE_K);
   b += (size_t)first_column * (2 * SIZE_K);
 

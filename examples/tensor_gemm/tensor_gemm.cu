@@ -17,8 +17,6 @@
 #define STAGE ((BM + BN) * BK * 2)
 #define ROWS (BM / WARPS_M / 16)              // of 16 x 8 results of a warp
 #define COLUMNS (BN / WARPS_N / 8)
-#define TILES_M (SIZE_M / BM)
-#define TILES_N (SIZE_N / BN)
 #define STEPS (SIZE_K / BK)
 
 #if SUM_BITS == 16
@@ -51,9 +49,8 @@ tensor_gemm(const char* __restrict__ a, const char* __restrict__ b, unsigned* __
   const unsigned shared = shared_address(ring);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int warp_row = warp % WARPS_M * (BM / WARPS_M), warp_column = warp / WARPS_M * (BN / WARPS_N);
-  const int group = blockIdx.x / (GROUP_M * TILES_N), within = blockIdx.x % (GROUP_M * TILES_N);
-  const int height = min(GROUP_M, TILES_M - group * GROUP_M);
-  const int first_row = (group * GROUP_M + within % height) * BM, first_column = within / height * BN;
+  const Tile tile = tile_of_block<SIZE_M / BM, SIZE_N / BN, GROUP_M>();
+  const int first_row = tile.row * BM, first_column = tile.column * BN;
   a += (size_t)first_row * (2 * SIZE_K);
   b += (size_t)first_column * (2 * SIZE_K);
 
