@@ -64,7 +64,7 @@ class Bayesian : public StrategyBase {
   void advance(std::size_t wanted) override {
     if (!started_) {
       started_ = true;
-      if (!told() && queued() == 0) {
+      if (told() <= 1 && queued() == 0) {  // the default alone is no design
         propose_all(space().low_discrepancy(initial_size(), random()));
         return;
       }

@@ -141,14 +141,14 @@ std::string StrategySource::explanation() const {
   return strategy_ ? strategy_->explanation() : std::string();
 }
 
-// If configurations came in random order, the chance that the next n bring a new best would be n / (usable +
-// n); a search that has gone through as many again as it needed for its best is past an even chance.
+// If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They do
+// not, so that a count of its own is asked for as well: a search that stands in a basin finds its way out late (on the
+// recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
 bool StrategySource::improvement_unlikely() const {
-  const std::size_t floor = 40 + 4 * space_.dimensions();
-  const std::size_t usable = standing_.usable(), then = standing_.last_improvement();
+  const std::size_t without = standing_.usable() - standing_.last_improvement();
   // a handful that is left is measured as well
   const std::uint64_t left = space_.size() - std::min<std::uint64_t>(space_.size(), standing_.order().size());
-  return usable >= floor && usable - then >= std::max(floor / 2, then) && left > usable - then;
+  return without >= std::max(kEnoughWithout, standing_.last_improvement()) && left > without;
 }
 
 }  // namespace ergotune

@@ -42,6 +42,8 @@ class StrategySource : public Source {
   /// Configurations that an evaluator holds beyond those that compile.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
+  /// Usable configurations without a better one, at least, before a search ends by itself.
+  static constexpr std::size_t kEnoughWithout = 100;
 
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
