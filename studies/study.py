@@ -19,19 +19,20 @@ class Study:
 
     `numbers` maps "paper.what.board" to a value; docs/reproduction.md is written from them. Without a device everything that the
     command says is simulated or comes from recorded data (`recorded`). With one (`device`, for example "cuda:0") the study runs
-    what needs no clocks on it, and its numbers are "paper.measured.what".
+    what needs no clocks on it, and its numbers are "paper.measured.what"; so they are of a `store` that was measured elsewhere.
     """
 
-    def __init__(self, name, ergotune, output, device=None, say=None):
-        self.name, self.program, self.device = name, ergotune, device
-        self.output = pathlib.Path(output) / name / ("measured" if device else "")
+    def __init__(self, name, ergotune, output, device=None, store=None, say=None):
+        self.name, self.program, self.device, self.store = name, ergotune, device, store
+        self.measured = bool(device or store)
+        self.output = pathlib.Path(output) / name / ("measured" if self.measured else "")
         self.output.mkdir(parents=True, exist_ok=True)
         self.numbers = {}
         self.say = say or (lambda text: None)
 
     @property
     def provenance(self):
-        return "measured" if self.device else "simulated"
+        return "measured" if self.measured else "simulated"
 
     def go_through(self, parts):
         """Runs what a study consists of, (what it is, function of the study), and says where it is."""
@@ -41,7 +42,7 @@ class Study:
             try:
                 part(self)
             except RuntimeError as error:
-                if not self.device:
+                if not self.measured:
                     raise
                 self.say(f"{self.name}: {title} failed: {error}")  # what a board cannot do leaves the rest
 
@@ -84,7 +85,7 @@ class Study:
 
     def note(self, **numbers):
         """Numbers by name, dots written as double underscores."""
-        measured = "measured." if self.device else ""
+        measured = "measured." if self.measured else ""
         self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()})
 
     def table(self, name, rows):
