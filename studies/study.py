@@ -14,6 +14,10 @@ import figures
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+class Mistake(Exception):
+    """What its user can mend: the command's exit code 2."""
+
+
 class Study:
     """One paper's study: runs the command in a folder of its own and keeps what comes out of it.
 
@@ -47,10 +51,11 @@ class Study:
                 self.say(f"{self.name}: {title} failed: {error}")  # what a board cannot do leaves the rest
 
     def ergotune(self, *arguments):
-        """A verb's JSON document. Raises RuntimeError with the command's words when it fails."""
+        """A verb's JSON document. Raises RuntimeError with the command's words when it fails, Mistake where its user can mend that."""
         done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True, cwd=self.output)
         if done.returncode:
-            raise RuntimeError(f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()[-500:]}")
+            words = f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()[-500:]}"
+            raise Mistake(words) if done.returncode == 2 else RuntimeError(words)
         return json.loads(done.stdout)
 
     def measure(self, problem, configuration=None, *options):
@@ -90,6 +95,8 @@ class Study:
 
     def table(self, name, rows):
         """Rows (dictionaries with the same keys) as CSV; each says where its numbers come from."""
+        if not rows:
+            raise RuntimeError(f"{name}: nothing of it worked")
         rows = [row if "provenance" in row else row | {"provenance": self.provenance} for row in rows]
         with open(self.output / f"{name}.csv", "w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))
