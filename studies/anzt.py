@@ -204,8 +204,8 @@ def table_on_board(study):
     study.table("table2", rows)
     fastest, greenest = max(rows, key=lambda r: r["gflops"]), max(rows, key=lambda r: r["gflops_per_watt"])
     study.note(table2_worked=len(rows), table2_fastest=fastest["gflops"], table2_greenest=greenest["gflops_per_watt"],
-               energy_saved=100 * (1 - fastest["gflops_per_watt"] / greenest["gflops_per_watt"]),
-               speed_lost=100 * (1 - greenest["gflops"] / fastest["gflops"]))
+               table2_saved=100 * (1 - fastest["gflops_per_watt"] / greenest["gflops_per_watt"]),
+               table2_lost=100 * (1 - greenest["gflops"] / fastest["gflops"]))
 
 
 def repeatability(study):

@@ -89,9 +89,10 @@ class Study:
         return [row for row in rows if isinstance(row["time"], float) and isinstance(row["energy"], float)]
 
     def note(self, **numbers):
-        """Numbers by name, dots written as double underscores."""
+        """Numbers by name, dots written as double underscores; None is none."""
         measured = "measured." if self.measured else ""
-        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()})
+        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()
+                             if value is not None})
 
     def table(self, name, rows):
         """Rows (dictionaries with the same keys) as CSV; each says where its numbers come from."""
