@@ -14,8 +14,8 @@ def nice_ticks(low, high):
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-def frame(title, x_name, y_name, labels):
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 380" font-family="sans-serif" font-size="12">',
+def frame(title, x_name, y_name, labels, height=380):
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" font-family="sans-serif" font-size="12">',
            f'<text x="{LEFT}" y="24" font-size="14">{html.escape(title)}</text>',
            f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#999"/>',
            f'<text x="320" y="365" text-anchor="middle">{html.escape(x_name)}</text>',
@@ -57,14 +57,14 @@ def plot(title, x_name, y_name, series):
 def bars(title, y_name, groups, series):
     """`series` maps a label to a value for each of `groups`, or None where there is none."""
     values = [v for of in series.values() for v in of if v is not None]
-    y0, y1 = min(0, *values), max(0, *values) * 1.05 or 1
+    y0, y1 = 1.05 * min(0, *values), 1.05 * max(0, *values) or 1
     height = lambda v: HEIGHT * (v - y0) / (y1 - y0)
-    out = frame(title, "", y_name, series)
+    turned = len(groups) > 12
+    out = frame(title, "", y_name, series, 440 if turned else 380)
     for tick in nice_ticks(y0, y1):
         out.append(f'<text x="{LEFT - 6}" y="{TOP + HEIGHT - height(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
     group_width = WIDTH / len(groups)
     width = 0.8 * group_width / len(series)
-    turned = len(groups) > 12
     for g, group in enumerate(groups):
         x = LEFT + group_width * (g + 0.5)
         turn = f' transform="rotate(-40 {x:.1f} 334)" font-size="8"' if turned else ""

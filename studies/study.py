@@ -14,24 +14,29 @@ import figures
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+class Mistake(Exception):
+    """What its user can mend: the command's exit code 2."""
+
+
 class Study:
     """One paper's study: runs the command in a folder of its own and keeps what comes out of it.
 
     `numbers` maps "paper.what.board" to a value; docs/reproduction.md is written from them. Without a device everything that the
     command says is simulated or comes from recorded data (`recorded`). With one (`device`, for example "cuda:0") the study runs
-    what needs no clocks on it, and its numbers are "paper.measured.what".
+    what needs no clocks on it, and its numbers are "paper.measured.what"; so they are of a `store` that was measured elsewhere.
     """
 
-    def __init__(self, name, ergotune, output, device=None, say=None):
-        self.name, self.program, self.device = name, ergotune, device
-        self.output = pathlib.Path(output) / name / ("measured" if device else "")
+    def __init__(self, name, ergotune, output, device=None, store=None, say=None):
+        self.name, self.program, self.device, self.store = name, ergotune, device, store
+        self.measured = bool(device or store)
+        self.output = pathlib.Path(output) / name / ("measured" if self.measured else "")
         self.output.mkdir(parents=True, exist_ok=True)
         self.numbers = {}
         self.say = say or (lambda text: None)
 
     @property
     def provenance(self):
-        return "measured" if self.device else "simulated"
+        return "measured" if self.measured else "simulated"
 
     def go_through(self, parts):
         """Runs what a study consists of, (what it is, function of the study), and says where it is."""
@@ -41,15 +46,16 @@ class Study:
             try:
                 part(self)
             except RuntimeError as error:
-                if not self.device:
+                if not self.measured:
                     raise
                 self.say(f"{self.name}: {title} failed: {error}")  # what a board cannot do leaves the rest
 
     def ergotune(self, *arguments):
-        """A verb's JSON document. Raises RuntimeError with the command's words when it fails."""
+        """A verb's JSON document. Raises RuntimeError with the command's words when it fails, Mistake where its user can mend that."""
         done = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True, text=True, cwd=self.output)
         if done.returncode:
-            raise RuntimeError(f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()[-500:]}")
+            words = f"ergotune {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()[-500:]}"
+            raise Mistake(words) if done.returncode == 2 else RuntimeError(words)
         return json.loads(done.stdout)
 
     def measure(self, problem, configuration=None, *options):
@@ -83,12 +89,15 @@ class Study:
         return [row for row in rows if isinstance(row["time"], float) and isinstance(row["energy"], float)]
 
     def note(self, **numbers):
-        """Numbers by name, dots written as double underscores."""
-        measured = "measured." if self.device else ""
-        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()})
+        """Numbers by name, dots written as double underscores; None is none."""
+        measured = "measured." if self.measured else ""
+        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()
+                             if value is not None})
 
     def table(self, name, rows):
         """Rows (dictionaries with the same keys) as CSV; each says where its numbers come from."""
+        if not rows:
+            raise RuntimeError(f"{name}: nothing of it worked")
         rows = [row if "provenance" in row else row | {"provenance": self.provenance} for row in rows]
         with open(self.output / f"{name}.csv", "w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))

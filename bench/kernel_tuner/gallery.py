@@ -129,7 +129,7 @@ def main():
                 try:
                     if tuner == "ergotune":
                         found = ergotune(arguments, "tune", example.file, "--objective", "time", "--budget", f"{arguments.seconds}s",
-                                         "--seed", str(seed), "--no-store", "--no-confirm", "-q")
+                                         "--seed", str(seed), "--no-store", "--no-confirm", "--no-early-stop", "-q")
                         found = {"configuration": found["best"]["configuration"], "evaluated": found["evaluated"], "seconds": found["seconds"]}
                     else:
                         found = kernel_tuner_finds(example, tuner, arguments.seconds, seed, "CUPY" if cuda else "OpenCL")

@@ -87,7 +87,7 @@ bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> e
 
 constexpr std::size_t kBlock = 4096;
 
-/// A block of halves as single precision numbers, which hold each of them exactly: by table, in a tenth of the time.
+/// A block of halves as single precision numbers, which hold each of them exactly: by table, in a quarter of the time.
 std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to, std::array<float, kBlock>& out) {
   static const std::vector<float> values = [] {
     std::vector<float> all(65536);
