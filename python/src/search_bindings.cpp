@@ -122,6 +122,36 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
   return spent.count();
 }
 
+/// Strategies written in Python.
+void bind_own_strategies(py::module_& module) {
+  module.def(
+      "register_strategy",
+      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
+        StrategyDescription description;
+        description.name = name;
+        description.summary = summary;
+        description.multi_objective = true;
+        for (const auto& [option, value] : to_values(options)) description.options.push_back({option, "", value, {}});
+        description.make = [name, held = keep(factory)](const StrategyContext& context) -> std::unique_ptr<Strategy> {
+          py::gil_scoped_acquire gil;
+          py::dict options;
+          for (const auto& [key, value] : context.options) options[py::str(key)] = from_value(value);
+          return std::make_unique<PythonStrategy>(name, (*held)(held_space(context.space), context.seed, options),
+                                                  context.space->size());
+        };
+        register_strategy(std::move(description));
+      },
+      py::arg("name"), py::arg("factory"), py::arg("summary") = "",
+      py::arg("options") = py::dict(),
+      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
+      "`options`: those it takes, with their defaults.");
+  module.def("strategies", [] {
+    py::dict all;
+    for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;
+    return all;
+  });
+}
+
 }  // namespace
 
 void remember_space(const std::shared_ptr<const SearchSpace>& space) {
@@ -174,32 +204,7 @@ void bind_search(py::module_& module) {
            "known : dict or None\n    By `values`: (what is minimised, a row). What stands there is appended to the list `rows`,\n"
            "    and evaluate is not called.\n\n"
            "Returns\n-------\nfloat\n    The strategy's own time in s.");
-  module.def(
-      "register_strategy",
-      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
-        StrategyDescription description;
-        description.name = name;
-        description.summary = summary;
-        description.multi_objective = true;
-        for (const auto& [option, value] : to_values(options)) description.options.push_back({option, "", value, {}});
-        description.make = [name, held = keep(factory)](const StrategyContext& context) -> std::unique_ptr<Strategy> {
-          py::gil_scoped_acquire gil;
-          py::dict options;
-          for (const auto& [key, value] : context.options) options[py::str(key)] = from_value(value);
-          return std::make_unique<PythonStrategy>(name, (*held)(held_space(context.space), context.seed, options),
-                                                  context.space->size());
-        };
-        register_strategy(std::move(description));
-      },
-      py::arg("name"), py::arg("factory"), py::arg("summary") = "",
-      py::arg("options") = py::dict(),
-      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
-      "`options`: those it takes, with their defaults.");
-  module.def("strategies", [] {
-    py::dict all;
-    for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;
-    return all;
-  });
+  bind_own_strategies(module);
 }
 
 }  // namespace ergotune::python

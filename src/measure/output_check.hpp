@@ -36,7 +36,7 @@ class OutputCheck {
   bool compares() const;
   void read(const std::string& name);
   bool compared(const std::string& name) const;
-  bool keep_first(Measurement& result);
+  void keep_first(Measurement& result);
   bool right(Measurement& result);
   bool right_for_user(Measurement& result);
 

@@ -99,7 +99,7 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
 }
 
 /// A buffer that is somebody else's: `memory`, on a device with this id.
-Argument foreign(const std::string& name, Access access, std::vector<float>& memory, const std::string& device = "opencl:0") {
+Argument foreign(const char* name, Access access, std::vector<float>& memory, const std::string& device = "opencl:0") {
   Argument argument = buffer(name, access);
   auto given = std::make_shared<ForeignMemory>();
   given->device = device;
