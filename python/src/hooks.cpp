@@ -86,7 +86,8 @@ class PythonObserver : public Observer {
 };
 
 py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
-  const py::array out(py::dtype(to_string(argument.type)), bytes.size() / size_of(argument.type));
+  const py::dtype dtype(argument.seen_as.empty() ? to_string(argument.type) : argument.seen_as);
+  const py::array out(dtype, bytes.size() / static_cast<std::size_t>(dtype.itemsize()));
   std::memcpy(const_cast<void*>(out.data()), bytes.data(), bytes.size());
   return out;
 }

@@ -1,6 +1,7 @@
 // The extension module ergotune._core.
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
+#include "tensors.hpp"
 
 PYBIND11_MODULE(_core, module) {
   using namespace ergotune;
@@ -9,9 +10,11 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
   py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr());
   python::bind_problem(module);
+  python::bind_tensors(module);
   python::bind_space(module);
   python::bind_quantities(module);
   python::bind_search(module);
+  python::bind_rows(module);
   python::bind_store(module);
   python::bind_tuning(module);
 }

@@ -6,6 +6,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "tensors.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -25,10 +26,18 @@ Language language_from(const std::string& name) {
 }
 
 /// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by bytes_of().
-ElementType element_type_of(const py::dtype& dtype) {
-  const auto name = dtype.attr("name").cast<std::string>();
+ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
-  throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64");
+  throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, "
+                  "complex64, complex128, bool");
+}
+
+/// What kernels have in the place of a type that they do not have: (its elements, how many of them make one).
+std::pair<std::string, std::int64_t> elements_of(const std::string& name) {
+  if (name == "complex64") return {"float32", 2};
+  if (name == "complex128") return {"float64", 2};
+  if (name == "bool") return {"uint8", 1};
+  return {name, 1};
 }
 
 std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array) {
@@ -39,16 +48,45 @@ std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array
   return std::make_shared<const std::vector<std::uint8_t>>(first, first + dense.nbytes());
 }
 
-Argument buffer_argument(const std::string& name, const py::array& array, const std::string& access) {
+Argument buffer_argument(const std::string& name, const py::object& object, const std::string& access) {
   Argument argument;
   argument.kind = Argument::Kind::buffer;
   argument.name = name;
-  argument.type = element_type_of(array.dtype());
-  argument.count = Expression::constant(static_cast<std::int64_t>(array.size()));
-  argument.fill.kind = Fill::Kind::data;
-  argument.fill.data = bytes_of(array);
   argument.access = access_from(access);
+  argument.fill.kind = Fill::Kind::data;
+  const auto tensor = device_tensor(object);
+  const py::array array = tensor ? py::array() : host_array(object);
+  const auto seen_as = tensor ? tensor->type : array.dtype().attr("name").cast<std::string>();
+  const auto [element, per_element] = elements_of(seen_as);
+  argument.type = element_type_of(element);
+  if (element != seen_as) argument.seen_as = seen_as;
+  const std::int64_t count = (tensor ? tensor->count : static_cast<std::int64_t>(array.size())) * per_element;
+  argument.count = Expression::constant(count);
+  if (!tensor) {
+    argument.fill.data = bytes_of(array);
+    return argument;
+  }
+  if (tensor->read_only && argument.access != Access::read)
+    throw UserError("argument \"" + name + "\" is a read-only tensor, but its access is " + access);
+  argument.fill.foreign = foreign_memory(*tensor, static_cast<std::size_t>(count) * size_of(argument.type));
   return argument;
+}
+
+constexpr const char* kAddBuffer =
+    "An array; complex numbers are pairs of floats, bools are bytes, and any byte order is read.\n\n"
+    "Parameters\n----------\nname : str\n    What verification and messages call it.\n"
+    "array : numpy.ndarray, or an array with __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX ...)\n"
+    "    Its contents before each run. Arrays in the host's memory are copied now. A dense array on a GPU of CUDA's is\n"
+    "    used where it is: kernels run in this process, one that they write is copied once on the GPU so that every run\n"
+    "    begins with the same contents, and it holds those again when the session is over.\n"
+    "access : {'read', 'write', 'read_write'}\n    Written buffers are verified.\n"
+    "when : str or None\n    Where given, it is passed to the configurations for which this expression holds: arguments of\n"
+    "    one place, each for other values of a parameter, have one after the other.\n\n"
+    "Raises\n------\nUserError\n    For a type that kernels cannot have, and a GPU's array that is not dense.\nTypeError\n    For what is no array.";
+
+std::optional<Expression> condition(const py::object& when) {
+  if (when.is_none()) return std::nullopt;
+  return expression(when);
 }
 
 std::vector<Expression> expressions(const py::handle& list) {
@@ -149,13 +187,17 @@ void bind_kernel(ProblemClass& problem) {
 void bind_arguments(ProblemClass& problem) {
   problem
       .def("add_buffer",
-           [](Problem& p, const std::string& name, const py::array& array, const std::string& access) {
-             p.kernels.back().arguments.push_back(buffer_argument(name, array, access));
+           [](Problem& p, const std::string& name, const py::object& array, const std::string& access,
+              const py::object& when) {
+             Argument argument = buffer_argument(name, array, access);
+             argument.when = condition(when);
+             p.kernels.back().arguments.push_back(std::move(argument));
            },
-           py::arg("name"), py::arg("array"), py::arg("access") = "read")
+           py::arg("name"), py::arg("array"), py::arg("access") = "read", py::arg("when") = py::none(), kAddBuffer)
       .def("add_scalar",
-           [](Problem& p, const std::string& name, py::handle value, const std::string& type) {
+           [](Problem& p, const std::string& name, py::handle value, const std::string& type, const py::object& when) {
              Argument argument;
+             argument.when = condition(when);
              argument.kind = Argument::Kind::scalar;
              argument.name = name;
              const auto element = element_type(type);
@@ -164,7 +206,8 @@ void bind_arguments(ProblemClass& problem) {
              argument.value = expression(value);
              p.kernels.back().arguments.push_back(std::move(argument));
            },
-           py::arg("name"), py::arg("value"), py::arg("type"))
+           py::arg("name"), py::arg("value"), py::arg("type"), py::arg("when") = py::none(),
+           "A number, or an expression of the parameters. `when`: as that of add_buffer.")
       .def("add_local_memory",
            [](Problem& p, const std::string& name, py::handle count, const std::string& type) {
              Argument argument;

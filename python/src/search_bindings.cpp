@@ -72,9 +72,26 @@ std::optional<Outcome> outcome_of(const py::object& given, std::size_t objective
   return outcome;
 }
 
+/// What `known` says of a configuration, (value, row), whose row goes to `rows`; nullopt for what it does not know.
+std::optional<Outcome> known_outcome(const py::object& known, const py::tuple& configuration, const py::object& rows) {
+  if (known.is_none()) return std::nullopt;
+  PyObject* pair = PyDict_GetItemWithError(known.ptr(), configuration.ptr());
+  if (!pair && PyErr_Occurred()) throw py::error_already_set();
+  if (!pair) return std::nullopt;
+  if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) throw py::type_error("known: values are (cost, row)");
+  if (PyList_Append(rows.ptr(), PyTuple_GET_ITEM(pair, 1)) != 0) throw py::error_already_set();
+  Outcome outcome;
+  outcome.ok = true;
+  outcome.values = {py::handle(PyTuple_GET_ITEM(pair, 0)).cast<double>()};
+  return outcome;
+}
+
 /// Asks and tells until `evaluations` are done or either side ends it; gives the strategy's own time (s). Values of
 /// parameters become Python's once: this is what simulation spends its time on.
-double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations) {
+double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations, const py::object& known,
+                    const py::object& rows) {
+  if (!known.is_none() && (!PyDict_Check(known.ptr()) || !PyList_Check(rows.ptr()) || held.objectives != 1))
+    throw py::type_error("known must be a dict and rows a list, and the objective one");
   const auto& parameters = held.space->parameters();
   std::vector<std::vector<py::object>> values(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)
@@ -95,13 +112,44 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
       held.space->values_at(index, positions);
       py::tuple configuration(parameters.size());
       for (std::size_t p = 0; p < parameters.size(); ++p) configuration[p] = values[p][positions[p]];
-      const auto outcome = outcome_of(evaluate(index, std::move(configuration)), held.objectives);
+      auto outcome = known_outcome(known, configuration, rows);
+      if (!outcome) outcome = outcome_of(evaluate(index, std::move(configuration)), held.objectives);
       if (!outcome) return spent.count();
       timed([&] { held.strategy->tell(index, *outcome); });
       ++done;
     }
   }
   return spent.count();
+}
+
+/// Strategies written in Python.
+void bind_own_strategies(py::module_& module) {
+  module.def(
+      "register_strategy",
+      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
+        StrategyDescription description;
+        description.name = name;
+        description.summary = summary;
+        description.multi_objective = true;
+        for (const auto& [option, value] : to_values(options)) description.options.push_back({option, "", value, {}});
+        description.make = [name, held = keep(factory)](const StrategyContext& context) -> std::unique_ptr<Strategy> {
+          py::gil_scoped_acquire gil;
+          py::dict options;
+          for (const auto& [key, value] : context.options) options[py::str(key)] = from_value(value);
+          return std::make_unique<PythonStrategy>(name, (*held)(held_space(context.space), context.seed, options),
+                                                  context.space->size());
+        };
+        register_strategy(std::move(description));
+      },
+      py::arg("name"), py::arg("factory"), py::arg("summary") = "",
+      py::arg("options") = py::dict(),
+      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
+      "`options`: those it takes, with their defaults.");
+  module.def("strategies", [] {
+    py::dict all;
+    for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;
+    return all;
+  });
 }
 
 }  // namespace
@@ -147,38 +195,16 @@ void bind_search(py::module_& module) {
              s.strategy->tell(index, outcome);
            },
            py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.")
-      .def("run", &run_strategy, py::arg("evaluate"), py::arg("evaluations"),
+      .def("run", &run_strategy, py::arg("evaluate"), py::arg("evaluations"), py::arg("known") = py::none(),
+           py::arg("rows") = py::none(),
            "Asks and tells by itself.\n\nParameters\n----------\n"
            "evaluate : function(index, values)\n    Gives what is minimised (a float, or one per objective), False for a\n"
            "    failure, None to end. `values` is a tuple in the order of the space's parameters.\n"
-           "evaluations : int\n    How many at most.\n\n"
+           "evaluations : int\n    How many at most.\n"
+           "known : dict or None\n    By `values`: (what is minimised, a row). What stands there is appended to the list `rows`,\n"
+           "    and evaluate is not called.\n\n"
            "Returns\n-------\nfloat\n    The strategy's own time in s.");
-  module.def(
-      "register_strategy",
-      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
-        StrategyDescription description;
-        description.name = name;
-        description.summary = summary;
-        description.multi_objective = true;
-        for (const auto& [option, value] : to_values(options)) description.options.push_back({option, "", value, {}});
-        description.make = [name, held = keep(factory)](const StrategyContext& context) -> std::unique_ptr<Strategy> {
-          py::gil_scoped_acquire gil;
-          py::dict options;
-          for (const auto& [key, value] : context.options) options[py::str(key)] = from_value(value);
-          return std::make_unique<PythonStrategy>(name, (*held)(held_space(context.space), context.seed, options),
-                                                  context.space->size());
-        };
-        register_strategy(std::move(description));
-      },
-      py::arg("name"), py::arg("factory"), py::arg("summary") = "",
-      py::arg("options") = py::dict(),
-      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
-      "`options`: those it takes, with their defaults.");
-  module.def("strategies", [] {
-    py::dict all;
-    for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;
-    return all;
-  });
+  bind_own_strategies(module);
 }
 
 }  // namespace ergotune::python

@@ -73,6 +73,7 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
     py::print("ergotune:", words, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
   };
   LiveOptions& live = options.live;
+  if (options.device.empty()) options.device = problem.device_of_foreign_memory();
   take(settings, "worker_command", live.worker_command);
   take(settings, "energy", live.energy);
   take(settings, "metric_names", options.further_metrics);

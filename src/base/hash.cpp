@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <vector>
@@ -21,6 +22,19 @@ std::string digits(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", ha
 }  // namespace
 
 std::string content_hash(std::string_view data) { return digits(XXH3_128bits(data.data(), data.size())); }
+
+std::string content_hash_of(std::size_t bytes, const std::function<void(std::span<std::uint8_t>, std::size_t)>& read) {
+  constexpr std::size_t kPart = std::size_t{16} << 20;
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  std::vector<std::uint8_t> part(std::min(bytes, kPart));
+  for (std::size_t at = 0; at < bytes; at += part.size()) {
+    part.resize(std::min(kPart, bytes - at));
+    read(part, at);
+    XXH3_128bits_update(state.get(), part.data(), part.size());
+  }
+  return digits(XXH3_128bits_digest(state.get()));
+}
 
 std::optional<std::string> content_hash_of_file(const std::filesystem::path& file) {
   std::error_code failed;

@@ -73,6 +73,8 @@ enum FunctionAttribute : int {
   FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
+enum PointerAttribute : int { POINTER_DEVICE_ORDINAL = 9 };
+
 enum JitOption : int { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
@@ -99,6 +101,7 @@ struct Api : DriverTable {
   Entry<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
   Entry<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
   Entry<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
+  Entry<CUresult()> cuCtxSynchronize{this, "cuCtxSynchronize"};
   Entry<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
                                                                                      "cuModuleLoadDataEx"};
   Entry<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};
@@ -112,6 +115,7 @@ struct Api : DriverTable {
       cuLaunchKernel{this, "cuLaunchKernel"};
   Entry<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
   Entry<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
+  Entry<CUresult(void*, int, CUdeviceptr)> cuPointerGetAttribute{this, "cuPointerGetAttribute"};
   Entry<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
   Entry<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
   Entry<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,

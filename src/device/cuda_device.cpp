@@ -1,6 +1,9 @@
 // Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), a
 // main stream and others beside it.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,23 +41,28 @@ class CudaGraph : public LaunchGraph {
 
 CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(marker).get(); }
 
-/// The primary context, retained and current in this thread; released with the object.
+/// The primary context, retained and current in this thread; released with the object. Where another device's was current it
+/// is so again.
 class PrimaryContext {
  public:
   explicit PrimaryContext(CUdevice device) : device_(device) {
-    CUcontext context = nullptr;
-    check(api().cuDevicePrimaryCtxRetain(&context, device), DeviceFault::runtime, "cuDevicePrimaryCtxRetain");
-    if (const CUresult code = api().cuCtxSetCurrent(context); code != CUDA_SUCCESS) {
+    api().cuCtxGetCurrent(&before_);
+    check(api().cuDevicePrimaryCtxRetain(&context_, device), DeviceFault::runtime, "cuDevicePrimaryCtxRetain");
+    if (const CUresult code = api().cuCtxSetCurrent(context_); code != CUDA_SUCCESS) {
       api().cuDevicePrimaryCtxRelease(device);
       check(code, DeviceFault::runtime, "cuCtxSetCurrent");
     }
   }
   PrimaryContext(const PrimaryContext&) = delete;
   PrimaryContext& operator=(const PrimaryContext&) = delete;
-  ~PrimaryContext() { api().cuDevicePrimaryCtxRelease(device_); }
+  ~PrimaryContext() {
+    if (before_ && before_ != context_) api().cuCtxSetCurrent(before_);
+    api().cuDevicePrimaryCtxRelease(device_);
+  }
 
  private:
   CUdevice device_;
+  CUcontext context_ = nullptr, before_ = nullptr;
 };
 
 CUstream make_stream(const QueueOptions& options) {
@@ -121,8 +129,15 @@ class CudaDevice : public Device {
     return std::make_unique<CudaBuffer>(address_of(whole) + offset, bytes);
   }
   std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
-    return std::make_unique<CudaBuffer>(reinterpret_cast<CUdeviceptr>(native), bytes);
+    const auto address = reinterpret_cast<CUdeviceptr>(native);
+    int ordinal = -1;
+    if (api().cuPointerGetAttribute(&ordinal, POINTER_DEVICE_ORDINAL, address) != CUDA_SUCCESS)
+      throw UserError(fmt::format("there is no memory of CUDA's at {:#x}", address));
+    if (ordinal != entry_.device)
+      throw UserError(fmt::format("its memory is on cuda:{}, and this is {}", ordinal, entry_.info.id));
+    return std::make_unique<CudaBuffer>(address, bytes);
   }
+  void settle() override { check(api().cuCtxSynchronize(), DeviceFault::runtime, "waiting for the device"); }
   void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
     check(api().cuMemcpyHtoDAsync(address_of(buffer) + offset, data.data(), data.size(), main_.get()),
@@ -231,6 +246,22 @@ class CudaDevice : public Device {
 
 }  // namespace
 }  // namespace ergotune::cuda
+
+namespace ergotune {
+
+std::string device_of_memory(const void* address) {
+  if (!cuda::api().usable() || cuda::api().cuInit(0) != cuda::CUDA_SUCCESS) return {};
+  cuda::CUcontext current = nullptr;
+  cuda::api().cuCtxGetCurrent(&current);
+  std::optional<cuda::PrimaryContext> any;  // the question needs one, whichever
+  if (!current) any.emplace(0);
+  int ordinal = -1;
+  const auto pointer = reinterpret_cast<cuda::CUdeviceptr>(address);
+  if (cuda::api().cuPointerGetAttribute(&ordinal, cuda::POINTER_DEVICE_ORDINAL, pointer) != cuda::CUDA_SUCCESS) return {};
+  return fmt::format("cuda:{}", ordinal);
+}
+
+}  // namespace ergotune
 
 namespace ergotune::device {
 

@@ -73,6 +73,9 @@ std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& k
   for (const auto& [language, options] : kernel.options)
     for (const Template& option : options)
       for (std::string& name : option.names()) named.push_back(std::move(name));
+  for (const Argument& argument : arguments_of(problem, kernel))
+    if (argument.when)
+      for (const std::string& name : argument.when->names()) named.push_back(name);
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
     const Parameter& parameter = problem.parameters[i];
@@ -80,6 +83,17 @@ std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& k
     if (!macro_name(kernel, parameter).empty() || in_template) positions.push_back(i);
   }
   return positions;
+}
+
+std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants, const Configuration& configuration) {
+  std::set<std::string> passed;
+  for (const Kernel& kernel : problem.kernels) {
+    const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
+    const Scope scope = names.scope();
+    for (const Argument& argument : kernel.arguments)
+      if (argument.kind == Argument::Kind::buffer && argument.passed(scope)) passed.insert(argument.name);
+  }
+  return passed;
 }
 
 CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const DeviceInfo& device,
@@ -113,7 +127,10 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     }
   }
   job.function = kernel.function.render(scope);
-  job.arguments = signature_of(arguments_of(problem, kernel));
+  std::vector<Argument> passed;
+  for (const Argument& argument : arguments_of(problem, kernel))
+    if (argument.passed(scope)) passed.push_back(argument);
+  job.arguments = signature_of(passed);
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,8 @@ class ConfigurationScope {
 std::string_view macro_name(const Kernel& kernel, const Parameter& parameter);
 /// Positions in Problem::parameters of what `kernel`'s compiled code depends on.
 std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel);
-
+/// The buffers that kernels are given for a configuration, by name.
+std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants, const Configuration& configuration);
 
 /// The job that compiles `kernel` (the problem's own or a reference). Code parameters and constants become
 /// macros: booleans 1 and 0, strings as they are; device properties and execution parameters do not.

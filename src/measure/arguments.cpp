@@ -184,12 +184,16 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
   if (fill.kind == Fill::Kind::file) return read_elements(argument, bytes);
   std::vector<std::byte> contents(bytes);
   if (fill.kind == Fill::Kind::data) {
-    if (!fill.data || fill.data->size() != bytes) {
-      throw UserError(fmt::format("the data of argument \"{}\" have {} bytes, but it needs {}", argument.name,
-                                  fill.data ? fill.data->size() : 0, bytes),
-                      argument.place);
+    const std::size_t given = fill.foreign ? fill.foreign->bytes : fill.data ? fill.data->size() : 0;
+    if (given != bytes) {
+      throw UserError(
+          fmt::format("the data of argument \"{}\" have {} bytes, but it needs {}", argument.name, given, bytes),
+          argument.place);
     }
-    if (bytes > 0) std::memcpy(contents.data(), fill.data->data(), bytes);
+    if (fill.foreign)
+      fill.foreign->read({reinterpret_cast<std::uint8_t*>(contents.data()), bytes}, 0);
+    else if (bytes > 0)
+      std::memcpy(contents.data(), fill.data->data(), bytes);
     return contents;
   }
   with_type(argument.type, [&]<class T>(T) {

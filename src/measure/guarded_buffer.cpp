@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ergotune/base/random.hpp"
 
@@ -30,7 +31,11 @@ GuardedBuffer::GuardedBuffer(Device& device, std::span<const std::byte> contents
   write(contents);
 }
 
+GuardedBuffer::GuardedBuffer(Device& device, std::unique_ptr<Buffer> foreign)
+    : device_(device), inside_(std::move(foreign)) {}
+
 void GuardedBuffer::write(std::span<const std::byte> contents) {
+  if (!whole_) return device_.write(*inside_, contents);
   const std::span zones(pattern_);
   device_.write(*whole_, zones.first(kBefore));
   device_.write(*whole_, contents, kBefore);
@@ -38,6 +43,7 @@ void GuardedBuffer::write(std::span<const std::byte> contents) {
 }
 
 std::optional<std::int64_t> GuardedBuffer::written_outside() const {
+  if (!whole_) return std::nullopt;
   found_.resize(pattern_.size());
   const std::span before = std::span(found_).first(kBefore), behind = std::span(found_).last(kBehind);
   device_.read(*whole_, before);

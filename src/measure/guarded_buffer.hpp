@@ -1,5 +1,5 @@
 // Device memory between two zones of a known pattern: what a kernel writes outside of its buffer is seen
-// there.
+// there. Memory of somebody else has none.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,13 @@ class GuardedBuffer {
   /// another's is seen. Throws DeviceError.
   GuardedBuffer(Device& device, std::span<const std::byte> contents, std::uint64_t number);
 
+  /// Memory of somebody else, as it is: without zones, and as it was filled.
+  GuardedBuffer(Device& device, std::unique_ptr<Buffer> foreign);
+
   /// What kernels are given: exactly the buffer.
   Buffer& inside() const { return *inside_; }
   /// Buffer and zones: what is copied to put all of it back.
-  Buffer& whole() const { return *whole_; }
+  Buffer& whole() const { return whole_ ? *whole_ : *inside_; }
   /// Writes contents and zones, from the host.
   void write(std::span<const std::byte> contents);
   /// Reads the zones: the place nearest to the buffer where one has changed, in bytes from the buffer's start
@@ -35,9 +38,9 @@ class GuardedBuffer {
 
  private:
   Device& device_;
-  std::vector<std::byte> pattern_;  ///< of both zones
+  std::vector<std::byte> pattern_;  ///< of both zones; empty where there are none
   mutable std::vector<std::byte> found_;
-  std::unique_ptr<Buffer> whole_, inside_;
+  std::unique_ptr<Buffer> whole_, inside_;  ///< whole_ is null where there are no zones
 };
 
 }  // namespace ergotune

@@ -43,6 +43,7 @@ LoadedRound::LoadedRound(Device& device, const Problem& problem, const Constants
                          std::span<const Binary> binaries)
     : device_(device), problem_(problem), buffers_(buffers) {
   load(binaries);
+  buffers.choose(passed_buffers(problem, constants, configuration));
   plan_ = walk_round(problem, constants, configuration,
                      [&](const RoundLaunch& launch, const Scope& scope, const BufferNames& names) {
                        const std::size_t which = bound(binaries, launch, scope, names);

@@ -24,6 +24,8 @@ class OutputCheck {
   bool wanted() const { return verifier_ || compares(); }
   /// True once there are expected outputs to compare with (or none are wanted).
   bool has_reference() const { return expected_.has_value() || !compares(); }
+  /// The same of every output that this configuration's kernels are given.
+  bool knows_all() const;
   /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
   /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
@@ -34,8 +36,8 @@ class OutputCheck {
   bool compares() const;
   void read(const std::string& name);
   bool compared(const std::string& name) const;
+  void keep_first(Measurement& result);
   bool right(Measurement& result);
-  void warn_of_nan(Measurement& result) const;
   bool right_for_user(Measurement& result);
 
   const Problem& problem_;

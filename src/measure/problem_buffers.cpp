@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
 
 #include "ergotune/base/error.hpp"
 #include "measure/arguments.hpp"
@@ -50,8 +50,18 @@ ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const
   for (const Slot& slot : slots_)
     if (slot.written) outputs_.push_back(slot.argument->name);
   std::size_t total = 0;
-  for (Slot& slot : slots_) allocate(slot, total += slot.contents.size());
+  for (Slot& slot : slots_) allocate(slot, total += slot.bytes);
   keep_copies();
+}
+
+ProblemBuffers::~ProblemBuffers() {
+  if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.foreign && slot.written; })) return;
+  try {
+    restore();
+    device_.synchronise();
+  } catch (const DeviceError&) {
+    // A kernel's fault has taken the context along, and with it what was in it.
+  }
 }
 
 void ProblemBuffers::add(const Argument& argument, std::size_t position, const Constants& constants,
@@ -67,7 +77,10 @@ void ProblemBuffers::add(const Argument& argument, std::size_t position, const C
   const bool given = like && like->contains(argument.name) &&
                      like->argument(argument.name).type == argument.type &&
                      like->bytes(argument.name) == count * size_of(argument.type);
-  slot.contents = given ? like->slot(argument.name).contents : initial_contents(argument, count, position);
+  slot.bytes = count * size_of(argument.type);
+  const ForeignMemory* foreign = argument.fill.foreign.get();
+  slot.foreign = foreign && !like && foreign->device.starts_with(device_.info().backend + ":") && foreign->bytes == slot.bytes;
+  if (!slot.foreign) slot.contents = given ? like->first_contents(argument.name) : initial_contents(argument, count, position);
   slots_.push_back(std::move(slot));
 }
 
@@ -79,11 +92,11 @@ void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t byt
                     "buffer: rename one of them",
                     argument.name, to_string(first.type), to_string(argument.type)),
         argument.place);
-  if (slot.contents.size() != bytes)
+  if (slot.bytes != bytes)
     throw UserError(
         fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
                     "the same buffer: rename one of them",
-                    argument.name, slot.contents.size() / size_of(first.type), bytes / size_of(first.type)),
+                    argument.name, slot.bytes / size_of(first.type), bytes / size_of(first.type)),
         argument.place);
   // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
   const bool reads_first = !slot.written;
@@ -94,10 +107,10 @@ void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t byt
 
 void ProblemBuffers::join(const std::string& first, const std::string& second) {
   Slot &one = slots_[by_name_.at(first)], &other = slots_[by_name_.at(second)];
-  if (one.contents.size() != other.contents.size() || one.argument->type != other.argument->type)
+  if (one.bytes != other.bytes || one.argument->type != other.argument->type)
     throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one has {} elements of {}, the other {} of {}", first,
-                                second, one.contents.size() / size_of(one.argument->type), to_string(one.argument->type),
-                                other.contents.size() / size_of(other.argument->type), to_string(other.argument->type)),
+                                second, one.bytes / size_of(one.argument->type), to_string(one.argument->type),
+                                other.bytes / size_of(other.argument->type), to_string(other.argument->type)),
                     other.argument->place);
   const bool written = one.written || other.written;
   one.written = other.written = written;
@@ -105,7 +118,26 @@ void ProblemBuffers::join(const std::string& first, const std::string& second) {
   one.in_out = other.in_out = written;
 }
 
+/// What a buffer held at the start.
+std::vector<std::byte> ProblemBuffers::first_contents(const std::string& name) const {
+  const Slot& found = slot(name);
+  if (!found.foreign || !found.contents.empty()) return found.contents;
+  std::vector<std::byte> contents(found.bytes);
+  device_.read(found.pristine ? *found.pristine : found.live->inside(), contents);
+  return contents;
+}
+
 void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
+  if (slot.foreign) {
+    device_.settle();
+    try {
+      slot.live = std::make_unique<GuardedBuffer>(
+          device_, device_.wrap_buffer(slot.argument->fill.foreign->address, slot.bytes));
+      return;
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("argument \"{}\": {}", slot.argument->name, error.message()), slot.argument->place);
+    }
+  }
   try {
     slot.live = std::make_unique<GuardedBuffer>(device_, slot.contents, by_name_.at(slot.argument->name));
   } catch (const DeviceError& error) {
@@ -116,38 +148,54 @@ void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
   }
 }
 
-/// Copies on the device come last, outputs first: what does not fit is restored from the host instead.
+/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. Memory of somebody
+/// else that no kernel writes needs none.
 void ProblemBuffers::keep_copies() {
+  bool room = true;
   for (const bool output : {true, false}) {
     for (Slot& slot : slots_) {
-      if (slot.written != output) continue;
-      try {
-        slot.pristine = device_.allocate(slot.live->whole().bytes());
-        device_.copy(*slot.pristine, slot.live->whole());
-      } catch (const DeviceError&) {
-        slot.pristine.reset();
-        return;
-      }
+      if (slot.written != output || (slot.foreign && !slot.written)) continue;
+      room = room && keep_copy(slot);
+      if (slot.foreign && !slot.pristine) slot.contents = first_contents(slot.argument->name);
     }
   }
 }
 
+/// False where there is no room.
+bool ProblemBuffers::keep_copy(Slot& slot) {
+  try {
+    slot.pristine = device_.allocate(slot.live->whole().bytes());
+    device_.copy(*slot.pristine, slot.live->whole());
+    return true;
+  } catch (const DeviceError&) {
+    slot.pristine.reset();
+    return false;
+  }
+}
+
+void ProblemBuffers::choose(const std::set<std::string>& passed) {
+  outputs_.clear();
+  for (const Slot& slot : slots_)
+    if (slot.written && passed.contains(slot.argument->name)) outputs_.push_back(slot.argument->name);
+}
+
 std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments,
                                                  const Scope& scope, const BufferNames& names) const {
-  std::vector<KernelArgument> bound(arguments.size());
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const Argument& argument = arguments[i];
+  std::vector<KernelArgument> bound;
+  for (const Argument& argument : arguments) {
+    if (!argument.passed(scope)) continue;
+    KernelArgument& next = bound.emplace_back();
     switch (argument.kind) {
       case Argument::Kind::buffer: {
         const auto other = names.find(argument.name);
-        bound[i].buffer = &slot(other == names.end() ? argument.name : other->second).live->inside();
+        next.buffer = &slot(other == names.end() ? argument.name : other->second).live->inside();
         break;
       }
       case Argument::Kind::scalar:
-        bound[i].scalar = scalar_bytes(argument, scope);
+        next.scalar = scalar_bytes(argument, scope);
         break;
       case Argument::Kind::local_memory:
-        bound[i].local_bytes =
+        next.local_bytes =
             static_cast<std::size_t>(argument.count.evaluate_real(scope)) * size_of(argument.type);
         break;
     }
@@ -160,7 +208,7 @@ void ProblemBuffers::restore(bool everything) {
     if (!slot.written && !everything) continue;
     if (slot.pristine) {
       device_.copy(slot.live->whole(), *slot.pristine);
-    } else {
+    } else if (!slot.contents.empty()) {
       slot.live->write(slot.contents);
     }
   }
@@ -192,15 +240,17 @@ std::string ProblemBuffers::written_outside() {
     const std::int64_t element = *place < 0 ? (*place - size + 1) / size : *place / size;
     message += fmt::format("{}argument \"{}\" is written outside of its buffer, at element {} (it has {})",
                            message.empty() ? "" : "; ", slot.argument->name, element,
-                           static_cast<std::int64_t>(slot.contents.size()) / size);
+                           static_cast<std::int64_t>(slot.bytes) / size);
   }
   if (!message.empty()) repair();
   return message;
 }
 
-/// From the host's copies: those on the device may have been written as well.
+/// From the host's copies, where there are any: those on the device may have been written as well.
 void ProblemBuffers::repair() {
   for (Slot& slot : slots_) {
+    if (slot.foreign && slot.pristine) device_.copy(slot.live->whole(), *slot.pristine);
+    if (slot.contents.empty()) continue;
     slot.live->write(slot.contents);
     if (slot.pristine) device_.copy(*slot.pristine, slot.live->whole());
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,15 @@ class ProblemBuffers {
   ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
                  const ProblemBuffers* like = nullptr,
                  const std::vector<std::pair<std::string, std::string>>& swapped = {});
+  /// Memory of somebody else is put back as it was.
+  ~ProblemBuffers();
+  ProblemBuffers(const ProblemBuffers&) = delete;
+  ProblemBuffers& operator=(const ProblemBuffers&) = delete;
 
-  /// The arguments of one kernel for one configuration: buffers, as `names` has them by now, scalars and local memory
-  /// evaluated in `scope`.
+  /// From here on outputs() are those among `passed`: what one configuration's kernels are given.
+  void choose(const std::set<std::string>& passed);
+  /// The arguments of one kernel for one configuration, those that are passed to it: buffers, as `names` has them by now,
+  /// scalars and local memory evaluated in `scope`.
   std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope,
                                    const BufferNames& names = {}) const;
   /// What names stand for at the end of a round: read() goes by it.
@@ -41,11 +48,11 @@ class ProblemBuffers {
   bool has_in_out() const;
 
   bool contains(const std::string& name) const { return by_name_.contains(name); }
-  /// What some kernel writes, in the order of the arguments.
+  /// What some kernel writes, in the order of the arguments: all of it until choose() was called.
   const std::vector<std::string>& outputs() const { return outputs_; }
   /// The first argument of that name.
   const Argument& argument(const std::string& name) const { return *slot(name).argument; }
-  std::size_t bytes(const std::string& name) const { return slot(name).contents.size(); }
+  std::size_t bytes(const std::string& name) const { return slot(name).bytes; }
   /// The device's contents.
   void read(const std::string& name, std::vector<std::byte>& into) const;
   /// New contents of as many bytes, until the next restore().
@@ -60,7 +67,9 @@ class ProblemBuffers {
     const Argument* argument = nullptr;
     bool written = false;             ///< by some kernel
     bool in_out = false;              ///< read before it is written in a round
-    std::vector<std::byte> contents;  ///< as first filled
+    std::size_t bytes = 0;
+    bool foreign = false;             ///< memory of somebody else
+    std::vector<std::byte> contents;  ///< as first filled; of memory of somebody else only where nothing else holds it
     std::unique_ptr<GuardedBuffer> live;
     std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
   };
@@ -69,8 +78,10 @@ class ProblemBuffers {
            const ProblemBuffers* like);
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
   void join(const std::string& first, const std::string& second);
+  std::vector<std::byte> first_contents(const std::string& name) const;
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();
+  bool keep_copy(Slot& slot);
   void repair();
 
   Device& device_;

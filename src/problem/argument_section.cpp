@@ -115,7 +115,7 @@ ElementType read_type(const Table& table, const std::string& what) {
 
 /// { buffer = "x", access = "write" }: the one of that name in [buffers].
 Argument read_reference(const Table& table, const std::vector<Argument>& buffers) {
-  table.allow({"buffer", "access"});
+  table.allow({"buffer", "access", "when"});
   const std::string name = table.text("buffer", "the name of a buffer in [buffers]");
   std::vector<std::string> names;
   for (const Argument& buffer : buffers) {
@@ -156,7 +156,7 @@ void read_fields(const Table& table, const toml::node& node, Argument& argument)
 Argument read_argument(const Table& table, std::size_t position, const std::filesystem::path& folder,
                        const std::vector<Argument>& buffers) {
   if (table.has("buffer")) return read_reference(table, buffers);
-  table.allow({"name", "type", "value", "count", "local_count", "fields", "fill", "access", "buffer"});
+  table.allow({"name", "type", "value", "count", "local_count", "fields", "fill", "access", "buffer", "when"});
   table.at_most_one_of({"value", "count", "local_count", "fields"});
   Argument argument;
   argument.place = table.place();
@@ -245,6 +245,8 @@ std::vector<Argument> read_arguments(const Table& parent, const toml::node& node
   for (const toml::node& item : *list) {
     const Table table = parent.table(item, fmt::format("argument {}", result.size() + 1));
     result.push_back(read_argument(table, result.size(), folder, buffers));
+    if (const toml::node* when = table.find("when"))
+      result.back().when = table.expression_of(*when, fmt::format("\"when\" of argument \"{}\"", result.back().name));
     if (!names.insert(result.back().name).second) {
       throw UserError(fmt::format("two arguments are called \"{}\"", result.back().name),
                       table.key_place(table.has("buffer") ? "buffer" : "name"));

@@ -43,6 +43,7 @@ void add_execution(const Problem& problem, Names& names) {
 void check_kernel(const Kernel& kernel, const Names& constants, const Names& all) {
   for (const Argument& argument : kernel.arguments) {
     const std::string what = fmt::format("argument \"{}\"", argument.name);
+    if (argument.when) check(*argument.when, all, "the condition of " + what);
     if (argument.kind == Argument::Kind::scalar) check(argument.value, all, "the value of " + what);
     for (const Field& field : argument.fields)
       check(field.value, all, fmt::format("the value of member \"{}\" of {}", field.name, what));

@@ -27,7 +27,7 @@ static Json write(const Fill& fill) {
   Json json{{"kind", static_cast<int>(fill.kind)}, {"seed", fill.seed},           {"low", number(fill.low)},
             {"high", number(fill.high)},           {"start", number(fill.start)}, {"step", number(fill.step)},
             {"value", number(fill.value)},         {"file", write(fill.file)}};
-  if (fill.data) json["data"] = base64_encode(*fill.data);
+  if (fill.data || fill.foreign) json["data"] = base64_encode(contents_of(fill));
   return json;
 }
 static Fill read_fill(const Json& json) {
@@ -49,16 +49,18 @@ static Fill read_fill(const Json& json) {
 
 Json write(const Argument& argument) {
   Json json{{"kind", static_cast<int>(argument.kind)},
-              {"name", argument.name},
-              {"type", to_string(argument.type)},
-              {"value", write(argument.value)},
-              {"count", write(argument.count)},
-              {"fill", write(argument.fill)},
-              {"access", static_cast<int>(argument.access)},
-              {"place", write(argument.place)}};
+            {"name", argument.name},
+            {"type", to_string(argument.type)},
+            {"value", write(argument.value)},
+            {"count", write(argument.count)},
+            {"fill", write(argument.fill)},
+            {"access", static_cast<int>(argument.access)},
+            {"place", write(argument.place)}};
   for (const Field& field : argument.fields)
     json["fields"].push_back({field.name, to_string(field.type), write(field.value)});
   if (!argument.fields.empty()) json["type_name"] = argument.type_name;
+  if (argument.when) json["when"] = write(*argument.when);
+  if (!argument.seen_as.empty()) json["seen_as"] = argument.seen_as;
   return json;
 }
 static Argument read_argument(const Json& json) {
@@ -70,6 +72,8 @@ static Argument read_argument(const Json& json) {
   argument.count = read_expression(json.at("count"));
   argument.fill = read_fill(json.at("fill"));
   argument.access = static_cast<Access>(json.at("access").get<int>());
+  if (json.contains("when")) argument.when = read_expression(json.at("when"));
+  argument.seen_as = json.value("seen_as", "");
   argument.place = read_place(json.at("place"));
   if (!json.contains("fields")) return argument;
   for (const Json& field : json.at("fields"))

@@ -62,6 +62,7 @@ Json describe(const Fill& fill) {
     case Fill::Kind::data:
       break;
   }
+  if (fill.foreign) return Json{{"contents", content_hash_of(fill.foreign->bytes, fill.foreign->read)}};
   std::string_view bytes;
   if (fill.data) bytes = {reinterpret_cast<const char*>(fill.data->data()), fill.data->size()};
   return Json{{"contents", content_hash(bytes)}};
@@ -69,6 +70,7 @@ Json describe(const Fill& fill) {
 
 Json describe(const Argument& argument) {
   Json json{{"name", argument.name}, {"type", to_string(argument.type)}};
+  if (argument.when) json["when"] = plain(*argument.when);
   if (argument.kind == Argument::Kind::scalar) {
     json["value"] = plain(argument.value);
     for (const Field& field : argument.fields) json["fields"].push_back({to_string(field.type), plain(field.value)});

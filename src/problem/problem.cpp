@@ -113,6 +113,20 @@ std::size_t size_of(const std::vector<Field>& fields) {
   return (bytes + widest - 1) / widest * widest;
 }
 
+std::vector<std::uint8_t> contents_of(const Fill& fill) {
+  if (!fill.foreign) return fill.data ? *fill.data : std::vector<std::uint8_t>();
+  std::vector<std::uint8_t> contents(fill.foreign->bytes);
+  fill.foreign->read(contents, 0);
+  return contents;
+}
+
+std::string Problem::device_of_foreign_memory() const {
+  for (const Kernel& kernel : kernels)
+    for (const Argument& argument : kernel.arguments)
+      if (argument.fill.foreign) return argument.fill.foreign->device;
+  return {};
+}
+
 std::string to_string(Compare compare) {
   for (const auto& [value, name] : kCompares) {
     if (value == compare) return name;

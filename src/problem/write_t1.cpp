@@ -1,4 +1,5 @@
-// A problem as T1 JSON. What T1 cannot say (verification, metrics, execution parameters, plans) is left out.
+// A problem as T1 JSON. What T1 cannot say (verification, metrics, execution parameters, plans) is left out; of arguments that
+// depend on the configuration there are those of the parameters' defaults.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -168,6 +169,18 @@ void add_options(const Kernel& kernel, const std::string& language, const Consta
   }
 }
 
+/// A parameter's default, else its first value; or a constant.
+const Value* default_of(const Problem& problem, std::string_view name) {
+  static const Value none(1);
+  for (const Parameter& parameter : problem.parameters) {
+    if (parameter.name != name) continue;
+    if (parameter.default_value) return &*parameter.default_value;
+    return parameter.values.empty() ? &none : &parameter.values.front();
+  }
+  const auto constant = problem.constants.find(std::string(name));
+  return constant == problem.constants.end() ? nullptr : &constant->second;
+}
+
 Json kernel_json(const Problem& problem) {
   const Kernel& kernel = problem.kernel();
   const KernelSource* source = device_source(kernel);
@@ -177,8 +190,9 @@ Json kernel_json(const Problem& problem) {
   if (source) add_options(kernel, to_string(source->language), problem.constants, options);
   const bool blocks = kernel.launch.global.empty();
   Json arguments = Json::array();
+  const Scope defaults = [&](std::string_view name) { return default_of(problem, name); };
   for (const Argument& argument : kernel.arguments)
-    arguments.push_back(argument_json(argument, problem.constants));
+    if (argument.passed(defaults)) arguments.push_back(argument_json(argument, problem.constants));
   return {{"Language", cuda ? "CUDA" : "OpenCL"},
           {"CompilerOptions", options},
           {"KernelName", kernel.function.text()},

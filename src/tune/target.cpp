@@ -251,7 +251,8 @@ std::unique_ptr<Control> find_control(Target& target, const TargetOptions& optio
 }
 
 void open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
-  if (options.in_process || options.verifier || !options.observers.empty()) {
+  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
+  if (options.in_process || options.verifier || !options.observers.empty() || here) {
     auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
     if (options.verifier) evaluator->runner().set_verifier(options.verifier);
     for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);

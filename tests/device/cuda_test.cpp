@@ -32,6 +32,7 @@ class CudaTest : public testing::Test {
     hold_ = reinterpret_cast<void (*)(void*, bool)>(dlsym(library, "fake_cuda_hold"));
     priority_ = reinterpret_cast<int (*)(void*)>(dlsym(library, "fake_cuda_priority"));
     streams_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_streams"));
+    tensor_ = reinterpret_cast<std::uint64_t (*)(std::size_t, int)>(dlsym(library, "fake_cuda_tensor"));
     reinterpret_cast<void (*)()>(dlsym(library, "fake_cuda_reset"))();
     device_ = open_device("cuda:0");
   }
@@ -42,6 +43,7 @@ class CudaTest : public testing::Test {
   void (*hold_)(void*, bool) = nullptr;
   int (*priority_)(void*) = nullptr;
   int (*streams_)() = nullptr;
+  std::uint64_t (*tensor_)(std::size_t, int) = nullptr;
   std::unique_ptr<Device> device_;
 };
 
@@ -281,12 +283,13 @@ TEST_F(CudaTest, PriorityIsAHintOfTheQueue) {
 }
 
 TEST_F(CudaTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
-  std::vector<int> memory{3};
+  auto* memory = reinterpret_cast<int*>(tensor_(sizeof(int), 0));
+  *memory = 3;
   const auto theirs = device_->make_queue();
   const int streams = streams_();
   const long freed = count_("cuMemFree_v2");
   {
-    const auto x = device_->wrap_buffer(memory.data(), sizeof(int));
+    const auto x = device_->wrap_buffer(memory, sizeof(int));
     const auto queue = device_->wrap_queue(theirs->native_handle());
     EXPECT_EQ(queue->native_handle(), theirs->native_handle());
     const auto kernel = load("add_one");
@@ -294,9 +297,35 @@ TEST_F(CudaTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
     device_->launch(*kernel, 1000, queue.get());
     device_->synchronise();
   }
-  EXPECT_EQ(memory[0], 1003);
+  EXPECT_EQ(*memory, 1003);
   EXPECT_EQ(streams_(), streams);
   EXPECT_EQ(count_("cuMemFree_v2"), freed);
+  std::free(memory);
+}
+
+TEST_F(CudaTest, MemoryOfAnotherDeviceOrOfNoneIsRefused) {
+  int plain = 0;
+  EXPECT_THROW(device_->wrap_buffer(&plain, sizeof plain), UserError);
+  auto* elsewhere = reinterpret_cast<void*>(tensor_(64, 1));
+  try {
+    device_->wrap_buffer(elsewhere, 64);
+    ADD_FAILURE() << "it is on cuda:1";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("on cuda:1, and this is cuda:0"));
+  }
+  EXPECT_EQ(device_of_memory(elsewhere), "cuda:1");
+  EXPECT_EQ(device_of_memory(&plain), "");
+  std::free(elsewhere);
+}
+
+TEST_F(CudaTest, WhatOthersHaveQueuedIsWaitedFor) {
+  const auto theirs = device_->make_queue();
+  const auto x = upload(*device_, std::vector<int>{1});
+  hold_(theirs->native_handle(), true);
+  device_->fill(*x, 0, theirs.get());
+  EXPECT_THROW(device_->settle(), DeviceError) << "the fake driver says so where the real one would wait";
+  hold_(theirs->native_handle(), false);
+  device_->settle();
 }
 
 TEST_F(CudaTest, AViewIsAPartOfItsBuffer) {

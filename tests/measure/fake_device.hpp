@@ -74,6 +74,11 @@ class FakeDevice : public Device {
     buffer->contents = contents_of(whole).subspan(offset, bytes);
     return buffer;
   }
+  std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
+    auto buffer = std::make_unique<FakeBuffer>();
+    buffer->contents = {static_cast<std::byte*>(native), bytes};
+    return buffer;
+  }
   void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) override {
     std::copy(data.begin(), data.end(), contents_of(buffer).subspan(offset, data.size()).begin());
   }

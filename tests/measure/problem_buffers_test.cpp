@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "ergotune/base/error.hpp"
 #include "measure/arguments.hpp"
 #include "measure/runner_fixture.hpp"
@@ -94,6 +96,80 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   std::vector<std::byte> after;
   buffers.read("a", after);
   EXPECT_EQ(after, before);
+}
+
+/// A buffer that is somebody else's: `memory`, on a device with this id.
+Argument foreign(const char* name, Access access, std::vector<float>& memory, const std::string& device = "opencl:0") {
+  Argument argument = buffer(name, access);
+  auto given = std::make_shared<ForeignMemory>();
+  given->device = device;
+  given->address = memory.data();
+  given->bytes = memory.size() * sizeof(float);
+  given->read = [&memory](std::span<std::uint8_t> into, std::size_t offset) {
+    std::memcpy(into.data(), reinterpret_cast<const std::uint8_t*>(memory.data()) + offset, into.size());
+  };
+  argument.fill = {.kind = Fill::Kind::data, .foreign = given};
+  return argument;
+}
+
+TEST_F(ProblemBuffersTest, MemoryOfSomebodyElseIsUsedWhereItIsAndPutBack) {
+  std::vector<float> x(kCount, 1.0f), y(kCount, 2.0f);
+  const std::size_t room = device.memory;
+  {
+    auto buffers = make({{foreign("x", Access::read, x), foreign("y", Access::read_write, y)}});
+    EXPECT_EQ(room - device.memory, kCount * sizeof(float)) << "a copy of what is written, and of nothing else";
+    EXPECT_EQ(bound(buffers, kept[0], 0).floats(), x.data());
+    ASSERT_EQ(bound(buffers, kept[0], 1).floats(), y.data());
+    y[5] = 42;
+    std::vector<std::byte> seen;
+    buffers.read("y", seen);
+    EXPECT_EQ(reinterpret_cast<const float*>(seen.data())[5], 42);
+    buffers.restore();
+    EXPECT_EQ(y[5], 2) << "every run begins with the same contents";
+    EXPECT_EQ(buffers.written_outside(), "") << "nobody can see that";
+    y[7] = 43;
+  }
+  EXPECT_EQ(y, std::vector<float>(kCount, 2.0f));
+}
+
+TEST_F(ProblemBuffersTest, MemoryOfSomebodyElseIsKeptOnTheHostWhereTheDeviceHasNoRoom) {
+  std::vector<float> y(kCount, 2.0f);
+  device.memory = 16;
+  auto buffers = make({{foreign("y", Access::write, y)}});
+  y[5] = 42;
+  buffers.restore();
+  EXPECT_EQ(y[5], 2);
+}
+
+TEST_F(ProblemBuffersTest, MemoryOnAnotherKindOfDeviceIsCopied) {
+  std::vector<float> x(kCount, 3.0f);
+  const auto buffers = make({{foreign("x", Access::read, x, "cuda:0")}});
+  EXPECT_NE(bound(buffers, kept[0], 0).floats(), x.data());
+  EXPECT_EQ(bound(buffers, kept[0], 0).floats()[9], 3);
+}
+
+TEST_F(ProblemBuffersTest, AReferenceBeginsWithWhatMemoryOfSomebodyElseHeldAtFirst) {
+  std::vector<float> y(kCount, 2.0f);
+  auto buffers = make({{foreign("y", Access::read_write, y)}});
+  y[5] = 42;
+  FakeDevice other;
+  const ProblemBuffers reference(other, {&kept[0]}, {{"n", Value(static_cast<int>(kCount))}}, &buffers);
+  EXPECT_NE(bound(reference, kept[0], 0).floats(), y.data());
+  EXPECT_EQ(bound(reference, kept[0], 0).floats()[5], 2);
+}
+
+TEST_F(ProblemBuffersTest, OutputsAreThoseThatAConfigurationIsGiven) {
+  auto row = buffer("row", Access::write), column = buffer("column", Access::write), both = buffer("both", Access::write);
+  row.when = Expression::parse("layout == 'row'");
+  column.when = Expression::parse("layout == 'column'");
+  auto buffers = make({{row, column, both}});
+  EXPECT_THAT(buffers.outputs(), ElementsAre("row", "column", "both"));
+  buffers.choose({"column", "both"});
+  EXPECT_THAT(buffers.outputs(), ElementsAre("column", "both"));
+  const Value layout("column");
+  const auto bound = buffers.bind(kept[0], [&](std::string_view) { return &layout; });
+  ASSERT_EQ(bound.size(), 2u);
+  EXPECT_NE(bound[0].buffer, bound[1].buffer);
 }
 
 TEST_F(ProblemBuffersTest, CopyingOneBuffersZoneIntoAnothersIsSeen) {

@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -160,8 +161,25 @@ TEST_F(IdentityTest, WhateverCanChangeAResultCounts) {
            {"1e-3", "1e-4"},
            {"to = 900", "to = 800"},
            {"type = \"int32\", value = \"N\"", "type = \"struct n\", fields = [{ name = \"n\", type = \"int32\", value = \"N\" }]"},
+           {"type = \"int32\", value = \"N\"", "type = \"int32\", value = \"N\", when = \"BX > 16\""},
        })
     EXPECT_NE(with(old, fresh), identity) << fresh;
+}
+
+TEST_F(IdentityTest, ForeignMemoryCountsByItsContents) {
+  Problem given = load_problem(folder / "stencil.toml"), foreign = given;
+  std::vector<std::uint8_t> memory(17'000'000, 7);  // more than is read at once
+  given.kernel().arguments[0].fill = {.kind = Fill::Kind::data, .data = std::make_shared<std::vector<std::uint8_t>>(memory)};
+  auto there = std::make_shared<ForeignMemory>();
+  there->bytes = memory.size();
+  there->read = [&](std::span<std::uint8_t> into, std::size_t offset) {
+    std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+  };
+  foreign.kernel().arguments[0].fill = {.kind = Fill::Kind::data, .foreign = there};
+  EXPECT_EQ(identity_of(foreign), identity_of(given));
+  EXPECT_EQ(identity_of(deserialise(serialise(foreign))), identity_of(given)) << "elsewhere it is data";
+  memory.back() = 8;
+  EXPECT_NE(identity_of(foreign), identity_of(given));
 }
 
 TEST_F(IdentityTest, TheContentsOfEveryFileCount) {

@@ -11,9 +11,11 @@
 namespace ergotune {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::filesystem::path kProblems = std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems";
 
@@ -142,6 +144,28 @@ source.c.text = ""
     EXPECT_TRUE(one->verification.per_configuration);
     EXPECT_EQ(one->verification.compare.at("x"), Compare::sorted);
   }
+}
+
+TEST(LoadProblem, ReadsArgumentsThatDependOnTheConfiguration) {
+  const Problem problem = load_toml_problem(R"(
+[parameters]
+real = ["float", "double"]
+[kernel]
+function = "f"
+source.c.text = ""
+arguments = [
+  { name = "x32", type = "float32", count = 4, when = "real == 'float'" },
+  { name = "x64", type = "float64", count = 4, when = "real == 'double'" },
+]
+)",
+                                            "p.toml");
+  const Value real("double");
+  const Scope scope = [&](std::string_view) { return &real; };
+  for (const Problem& one : {problem, deserialise(serialise(problem))}) {
+    EXPECT_FALSE(one.kernel().arguments[0].passed(scope));
+    EXPECT_TRUE(one.kernel().arguments[1].passed(scope));
+  }
+  EXPECT_THAT(to_t1_json(problem), AllOf(HasSubstr("x32"), Not(HasSubstr("x64")))) << "those of the defaults";
 }
 
 TEST(LoadProblem, TakesSourceFromTheFileItself) {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ergotune.kernel_tuner as kernel_tuner
+from ergotune.kernel_tuner.accuracy import Tunable, TunablePrecision
 from ergotune.kernel_tuner.searchspace import Searchspace, supported_neighbor_methods
 from ergotune.kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
 from ergotune.kernel_tuner.utils.directives import Code, Cxx, Fortran, OpenMP, process_directives
@@ -28,10 +29,67 @@ def test_kernel_tuners_tests_of_its_modules_pass_with_ours(kernel_tuner_source):
     assert " passed" in run.stdout and " skipped" not in run.stdout.splitlines()[-1]
 
 
+C_SOURCE = """
+extern "C" void scale(real* y, const real* x, int n) {
+    for (int i = 0; i < n; i += step) for (int j = i; j < i + step && j < n; ++j) y[j] = 2 * x[j];
+}"""
+
+
 def tune(source, arguments, params, **more):
     more = {"quiet": True, "lang": "C", "iterations": 3, **more}
     with pytest.warns(UserWarning, match="thread block"):
         return kernel_tuner.tune_kernel("scale", source, 1, arguments, params, **more)
+
+
+def precision_arguments(n=64):
+    x = np.linspace(0, 1, n)
+    dtypes = {"float": np.float32, "double": np.float64}
+    return x, [TunablePrecision("real", np.zeros(n), dtypes), TunablePrecision("real", x, dtypes), np.int32(n)]
+
+
+def test_a_tunable_argument_is_passed_where_it_is_chosen():
+    x, arguments = precision_arguments()
+    params = {"real": ["float", "double"], "step": [1, 4]}
+    results, _ = tune(C_SOURCE, arguments, params, answer=[2 * x, None, None], atol=1e-6)
+    assert len(results) == 4 and not any("__error__" in row for row in results)
+    # seen by its own check: it would pass if nothing were compared
+    wrong, _ = tune(C_SOURCE, arguments, params, answer=[3 * x, None, None], atol=1e-6)
+    assert all("__error__" in row for row in wrong)
+
+
+def test_verify_sees_the_array_that_was_chosen():
+    x, arguments = precision_arguments()
+    seen = []
+
+    def verify(answer, output, atol=None):
+        seen.append(output[0].dtype)
+        return np.allclose(output[0], 2 * x, atol=1e-6)
+
+    results, _ = tune(C_SOURCE, arguments, {"real": ["float", "double"], "step": [1]}, answer=[None, None, None], verify=verify)
+    assert not any("__error__" in row for row in results)
+    assert set(seen) == {np.dtype(np.float32), np.dtype(np.float64)}
+
+
+@pytest.mark.parametrize("key, options", [
+    ("layout", {"plain": 1.0, "twice": 2.0}), ("3 if layout == 'twice' else 4", {3: 2.0, 4: 1.0}),
+    (lambda p: p["layout"] == "twice", [1.0, 2.0])])
+def test_a_tunable_is_chosen_by_name_expression_or_function(key, options):
+    source = 'extern "C" void scale(float* y, const float* x) { for (int i = 0; i < 8; ++i) y[i] = x[i]; }'
+    pick = options.items() if isinstance(options, dict) else enumerate(options)
+    x = Tunable(key, {k: np.full(8, v, np.float32) for k, v in pick})
+    answer = Tunable("layout", {"plain": [np.ones(8, np.float32), None], "twice": [np.full(8, 2, np.float32), None]})
+    params = {"layout": ["plain", "twice"]}
+    results, _ = tune(source, [np.zeros(8, np.float32), x], params, answer=answer)
+    assert len(results) == 2 and not any("__error__" in row for row in results)
+    left = kernel_tuner.run_kernel("scale", source, 1, [np.zeros(8, np.float32), x], {"layout": "twice"}, lang="C")
+    np.testing.assert_array_equal(left[0], np.full(8, 2, np.float32))
+
+
+def test_a_tunable_without_the_value_is_said():
+    source = 'extern "C" void scale(float* y) { y[0] = 1; }'
+    y = Tunable("layout", {"plain": np.zeros(8, np.float32)})
+    with pytest.raises(KeyError, match="twice"):
+        tune(source, [y], {"layout": ["plain", "twice"]})
 
 
 class Downhill(OptAlg):

@@ -188,6 +188,8 @@ class Device {
   /// Memory that belongs to somebody else, who frees it (CUdeviceptr of this device's primary context; cl_mem
   /// of this device's context; a pointer on the host). Throws UserError where it cannot be used here.
   virtual std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes);
+  /// Waits for what anybody in this process has queued on the device: before memory of somebody else is used.
+  virtual void settle() { synchronise(); }
   /// Both use the main queue and wait for it, but for no other.
   virtual void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) = 0;
   virtual void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset = 0) = 0;
@@ -239,6 +241,8 @@ class Device {
 /// Every device that can be opened here, best first (cuda, then opencl GPUs, opencl CPUs, host). Never throws: a
 /// driver that does not load is simply absent; `notes`, when given, receives one line per backend that is missing.
 std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes = nullptr);
+/// The device of this process's drivers that an address is on ("cuda:1"); empty where none knows it.
+std::string device_of_memory(const void* address);
 /// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
 /// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,18 @@ std::string to_string(ElementType type);
 std::optional<ElementType> element_type(std::string_view name);
 std::size_t size_of(ElementType type);
 
+/// Memory of somebody else in this process (a tensor on a GPU) that kernels are given as it is: what measures it runs in this
+/// process, and nothing shows writes past its end. When a run is over it holds what it held before.
+struct ForeignMemory {
+  /// The device that it is on: "cuda:0".
+  std::string device;
+  /// As Device::wrap_buffer takes it. Who gave it keeps it.
+  void* address = nullptr;
+  std::size_t bytes = 0;
+  /// Copies what it holds now, from `offset` on.
+  std::function<void(std::span<std::uint8_t> into, std::size_t offset)> read;
+};
+
 /// How a buffer is filled before a launch. Random values are never left to chance: they come from `seed`.
 struct Fill {
   enum class Kind { random, range, constant, file, data } kind = Kind::random;
@@ -44,6 +58,7 @@ struct Fill {
   double value = 0;             ///< constant
   std::filesystem::path file;   ///< file: raw little-endian elements
   std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
+  std::shared_ptr<const ForeignMemory> foreign;           ///< data: instead, memory that is used where it is
 };
 
 /// One member of a structure that is passed by value.
@@ -55,6 +70,9 @@ struct Field {
 
 /// Bytes of a structure of these members, laid out as C does; 0 for none.
 std::size_t size_of(const std::vector<Field>& fields);
+
+/// What a fill of kind data holds.
+std::vector<std::uint8_t> contents_of(const Fill& fill);
 
 /// How a kernel uses a buffer. Outputs are verified; inputs and in-outs are restored before verification.
 enum class Access { read, write, read_write };
@@ -73,7 +91,14 @@ struct Argument {
   Expression count;
   Fill fill;
   Access access = Access::read;
+  /// Where given: it is passed to the configurations for which this holds (one place in several types or layouts). Sees
+  /// constants and parameters.
+  std::optional<Expression> when;
+  /// What its elements are to who gave it, where kernels have no such type: "complex64" (pairs of float32), "bool" ...
+  std::string seen_as;
   SourcePlace place;
+
+  bool passed(const Scope& scope) const { return !when || when->evaluate_bool(scope); }
 };
 
 /// Launch geometry, up to three dimensions each. Either grid (blocks) or global (threads) is given; the other follows.
@@ -232,6 +257,8 @@ struct Problem {
   /// The kernel of a problem that has one: the first.
   Kernel& kernel() { return kernels.front(); }
   const Kernel& kernel() const { return kernels.front(); }
+  /// The device of the first argument that is memory of somebody else in this process; empty where none is.
+  std::string device_of_foreign_memory() const;
   /// Whether its kernels have names, and with them parameters and quantities of their own.
   bool has_named_kernels() const { return !kernels.front().name.empty(); }
   /// Constants that hold on a device: the problem's, those by device name, and the device's properties.

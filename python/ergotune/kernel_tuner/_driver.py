@@ -138,15 +138,16 @@ class Driver:
             self.rows[index] = row
         self._tell_strategy(index, row)
 
-    def run(self, evaluate):
-        """Lets the strategy ask by itself: ``evaluate(index, values)`` gives what it minimises, or None to end."""
+    def run(self, evaluate, known=None):
+        """Lets the strategy ask by itself: ``evaluate(index, values)`` gives what it minimises, or None to end. Of what
+        ``known`` has by its values, (what is minimised, row), the row goes straight into the results."""
         for index in self._first:
             costs = evaluate(index, tuple(self.configuration(index).values()))
             if costs is None:
                 return
             self._strategy.tell(index, costs or [], costs is not False)
             self.left -= 1
-        self.strategy_seconds += self._strategy.run(evaluate, self.left)
+        self.strategy_seconds += self._strategy.run(evaluate, self.left, known, self.results)
 
     def _tell_strategy(self, index, row):
         costs = get_result_cost(row, self.plan.objectives, self.plan.higher)
@@ -162,9 +163,13 @@ class Driver:
         count = max(len(self.results), 1)
         strategy = 1e3 * self.strategy_seconds / count
         own = 1e3 * max(total_seconds - self.strategy_seconds - spent, 0.0) / count
+        if simulated:
+            compiled, verified, benchmarked = _core.share_times(self.results, strategy, own)
+            return {"framework_time": own * len(self.results), "strategy_time": strategy * len(self.results),
+                    "compile_time": compiled, "verification_time": verified, "benchmark_time": benchmarked}
         for row in self.results:
             row["strategy_time"] = strategy
-            if simulated or not row.get("framework_time"):
+            if not row.get("framework_time"):
                 row["framework_time"] = own
             framework += row["framework_time"]
             compiled += row.get("compile_time", 0)
@@ -220,24 +225,15 @@ class _Simulation:
         self._goals = list(zip(driver.plan.objectives, driver.plan.higher))
         self._again = driver.plan.start is not None
 
-    def evaluator(self):
-        """:meth:`evaluate`; in the usual case, which asks for nothing beside the row, a shorter one."""
+    def known(self):
+        """In the usual case, which asks for nothing beside the row: (what is minimised, row) by values."""
         driver = self.driver
         if driver.metrics or self._again or self._limit is not None or len(self._goals) != 1 or not driver.quiet:
-            return self.evaluate
-        (name, up), keep, full = self._goals[0], driver.results.append, self.evaluate
+            return None
+        name, up = self._goals[0]
         sign = -1.0 if up else 1.0
-        ready = {values: (sign * row[name], row) for values, row in self.rows.items()
-                 if isinstance(row.get(name), (int, float)) and "timestamp" in row and "__error__" not in row}.get
-
-        def evaluate(index, values):
-            known = ready(values)
-            if known is None:
-                return full(index, values)
-            keep(known[1])  # read for this run alone, and evaluated once
-            return known[0]
-
-        return evaluate
+        return {values: (sign * row[name], row) for values, row in self.rows.items()
+                if isinstance(row.get(name), (int, float)) and "timestamp" in row and "__error__" not in row}
 
     def out_of_time(self):
         return self._limit is not None and time.monotonic() - self._began + self.spent / 1e3 >= self._limit
@@ -286,7 +282,7 @@ def simulate(driver, space, cache, restrictions_hold):
     driver.begin(space)
     simulation = _Simulation(driver, cache, restrictions_hold)
     if driver.guest is None:
-        driver.run(simulation.evaluator())
+        driver.run(simulation.evaluate, simulation.known())
     while driver.guest is not None and not simulation.out_of_time():
         batch = driver.ask(1)
         if not batch:

@@ -7,8 +7,8 @@ KEYWORDS = {
     "kernel_source": "text, file, list of files (the first is compiled), or a function, which is called for each configuration of "
                      "the space (up to 20,000)",
     "problem_size": "number, expression, function, or up to three of these; C and Fortran functions are called once, whatever it is",
-    "arguments": "NumPy arrays and scalars, also complex, bool, structs and either byte order; CuPy's and PyTorch's arrays by a copy. "
-                 "Tunable arguments are NotSupported: tune once for each of their arrays",
+    "arguments": "NumPy arrays and scalars, also complex, bool, structs and either byte order; CuPy's and PyTorch's tensors where they are; "
+                 "Tunable and TunablePrecision (numbers of C functions that return their time excepted)",
     "tune_params": _SAME + "; nvml_gr_clock, nvml_mem_clock (MHz), nvml_pwr_limit (W), tegra_gr_clock (Hz) are set where NVMLObserver or "
                    "TegraObserver is among the observers, and put back (docs/clocks.md); cuda_sm_percentage is NotSupported",
     **dict.fromkeys(("grid_div_x", "grid_div_y", "grid_div_z"), "names, expressions, numbers, functions, lists of these"),

@@ -11,6 +11,7 @@ from .. import _core
 from ._encoding import plain
 from ._notsupported import NotSupported
 from ._symbols import trace
+from ._tensors import GpuArray, constant_pointers, is_array, placed
 from ._tunable import Conditions, is_tunable, leaves, refuse_scalars
 from .util import detect_language
 
@@ -64,6 +65,7 @@ class Builder:
         self.problem = _core.Problem(kernel_name)
         self.scratch = tempfile.TemporaryDirectory(prefix="ergotune-kt-")
         self.returned = None
+        self.checked = set()  # positions of arguments that have an answer
         self._functions = 0
 
     def add_parameters(self):
@@ -129,25 +131,26 @@ class Builder:
         return block, grid
 
     def add_arguments(self, arguments):
+        self._constant = set() if callable(self.source) else constant_pointers(self.source, self.kernel_name)
         conditions = Conditions(self.tune_params, self._generated)
         for i, argument in enumerate(arguments):
             for name, leaf, path in leaves(i, argument):
                 self._add_argument(name, leaf, i, conditions.of(path))
 
     def _add_argument(self, name, argument, position, when):
-        if when is not None:
-            raise NotSupported("ergotune.kernel_tuner does not support Tunable arguments yet: tune once for each of its arrays, "
-                               "with the parameter fixed")
-        argument = _on_host(argument)
-        if isinstance(argument, np.ndarray) and argument.ndim:
-            self.problem.add_buffer(name, elements(argument), "read_write")
+        if isinstance(argument, GpuArray):  # what is never written needs no copy
+            access = "read" if position in self._constant - self.checked else "read_write"
+            self.problem.add_buffer(name, argument.tensor, access, when)
+            return
+        if is_array(argument):
+            self.problem.add_buffer(name, elements(argument), "read_write", when)
             return
         if not isinstance(argument, (np.ndarray, np.generic)):
             raise TypeError(f"Argument at position {position} of type: {type(argument)} should be of type np.ndarray or numpy "
                             "scalar (write np.int32(n), np.float32(x))")
         scalar = np.asarray(argument)
         kind = "uint8" if scalar.dtype == bool else scalar.dtype.name
-        self.problem.add_scalar(name, int(scalar) if scalar.dtype == bool else scalar.item(), kind)
+        self.problem.add_scalar(name, int(scalar) if scalar.dtype == bool else scalar.item(), kind, when)
 
     def set_source(self, arguments):
         """The source with what makes its return value seen; further files by their folders."""
@@ -219,15 +222,6 @@ def _whole(value, values):
     return int(evaluate(value, values)) if isinstance(value, str) else int(value)
 
 
-def _on_host(argument):
-    """CuPy's and PyTorch's arrays as NumPy's."""
-    if hasattr(argument, "get") and hasattr(argument, "__cuda_array_interface__"):
-        return argument.get()
-    if type(argument).__module__.startswith("torch") and hasattr(argument, "detach"):
-        return argument.detach().cpu().numpy()
-    return argument
-
-
 def elements(array):
     """The array in types that kernels have: complex as pairs of floats, bool and structs as bytes."""
     dense = np.ascontiguousarray(array)
@@ -262,8 +256,8 @@ def _timed_call(name, arguments):
     """A function beside the user's that keeps what his returns."""
     types, values = [], []
     for i, argument in enumerate(arguments):
-        argument = _on_host(argument)
-        if is_tunable(argument) or isinstance(argument, np.ndarray) and argument.ndim:
+        argument = placed(argument)
+        if is_tunable(argument) or is_array(argument):
             types.append(f"void* a{i}")
             values.append(f"ErgotuneTimedPointer{{a{i}}}")
         else:

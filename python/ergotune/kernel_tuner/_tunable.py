@@ -2,6 +2,7 @@
 chosen."""
 
 from ._notsupported import NotSupported
+from ._tensors import is_array, placed
 
 
 def is_tunable(argument):
@@ -17,7 +18,7 @@ def selected(arguments, configuration):
 def leaves(position, argument):
     """[(name, what is passed, {key: options that lead to it})] of one place: one, or one for each of a Tunable's arrays."""
     if not is_tunable(argument):
-        return [(f"arg{position}", argument, ())]
+        return [(f"arg{position}", placed(argument), ())]
     found = []
     for number, (option, chosen) in enumerate(argument.data.items()):
         for name, leaf, path in leaves(position, chosen):
@@ -34,7 +35,7 @@ def named(arguments, configuration):
             option = option_of(argument, configuration)
             numbers = {key: number for number, key in enumerate(argument.data)}
             name, argument = f"{name}_{numbers[option]}", argument.data[option]
-        found.append((name, argument))
+        found.append((name, placed(argument)))
     return found
 
 
@@ -97,9 +98,7 @@ class Current:
 
 def refuse_scalars(arguments, name):
     """A C function that returns its time is called through one signature."""
-    import numpy as np
-
     for position, argument in enumerate(arguments):
-        if is_tunable(argument) and any(not (isinstance(leaf, np.ndarray) and leaf.ndim) for _, leaf, _ in leaves(position, argument)):
+        if is_tunable(argument) and any(not is_array(leaf) for _, leaf, _ in leaves(position, argument)):
             raise NotSupported(f"ergotune.kernel_tuner does not pass Tunable numbers to C functions that return their time ({name}): "
                                "a parameter is a macro in the source")

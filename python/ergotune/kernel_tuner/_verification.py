@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ._problem import elements
+from ._tensors import GpuArray, is_array, on_host
 from ._tunable import is_tunable, leaves, named
 
 
@@ -13,13 +14,22 @@ def host_arguments(actual, arguments, configuration=None):
     """A configuration's arguments as its kernel left them: arrays in their own shape and type, scalars as they were given."""
     host = []
     for name, argument in named(arguments, configuration):
-        if isinstance(argument, np.ndarray) and argument.ndim:
+        if not is_array(argument):
+            host.append(argument)
+        elif name not in actual:  # a tensor that the kernel does not write
+            host.append(argument.host())
+        else:
             raw = np.ascontiguousarray(actual[name])
             dtype = argument.dtype if argument.dtype.isnative else argument.dtype.newbyteorder("=")
             host.append(raw.view(dtype).reshape(argument.shape) if raw.dtype != dtype else raw.reshape(argument.shape))
-        else:
-            host.append(argument)
     return host
+
+
+def left_in_place(actual, arguments):
+    """What run_kernel gives: as :func:`host_arguments`, but a GPU's tensors hold what the kernel left themselves."""
+    host = host_arguments(actual, arguments)
+    return [placed_argument.leave(left) if isinstance(placed_argument, GpuArray) else left
+            for (_, placed_argument), left in zip(named(arguments, None), host)]
 
 
 def set_verification(problem, arguments, answer, atol, verify, watch, scratch, current):
@@ -46,13 +56,21 @@ def set_verification(problem, arguments, answer, atol, verify, watch, scratch, c
         if watching:
             watch.process_output(wanted, [h if isinstance(h, np.ndarray) else None for h in host])
         if verify is not None:
-            return bool(verify(wanted, host, atol=atol) if takes_atol else verify(wanted, host))
+            seen = _as_given(host, arguments, wanted, current.params)
+            return bool(verify(wanted, seen, atol=atol) if takes_atol else verify(wanted, seen))
         if watching:
             return True
-        return all(a is None or np.allclose(np.asarray(a).ravel(), np.ravel(h), atol=1e-6 if atol is None else atol)
+        return all(a is None or np.allclose(np.ravel(on_host(a)), np.ravel(h), atol=1e-6 if atol is None else atol)
                    for a, h in zip(wanted, host))
 
     return check
+
+
+def _as_given(host, arguments, answer, configuration):
+    """Outputs as arrays of the libraries that the arguments are of."""
+    answers = answer if answer is not None else [None] * len(host)
+    return [argument.like(left, expected) if isinstance(argument, GpuArray) else left
+            for (_, argument), left, expected in zip(named(arguments, configuration), host, answers)]
 
 
 def _names(function):
@@ -68,9 +86,9 @@ def _answer_files(arguments, answer, scratch):
     for i, (place, expected) in enumerate(zip(arguments, answer)):
         if expected is None:
             continue
-        expected = np.asarray(expected)
+        expected = np.asarray(on_host(expected))
         for name, argument, _ in leaves(i, place):
-            if not isinstance(argument, np.ndarray) or not argument.ndim:
+            if not is_array(argument):
                 continue  # a scalar is no output
             if expected.size != argument.size:
                 raise TypeError(f"Element {i} of the expected results list has size {expected.size}, the argument {argument.size}")

@@ -63,7 +63,8 @@ class TunablePrecision(Tunable):
             dtypes = {"half": np.half, "float": np.single, "double": np.double}
         if isinstance(dtypes, (list, tuple)):
             dtypes = {name: _to_float_dtype(name) for name in dtypes}
-        source = array if isinstance(array, np.generic) else np.array(array)
+        converts = isinstance(array, np.generic) or hasattr(array, "__cuda_array_interface__") and hasattr(array, "astype")
+        source = array if converts else np.array(array)
         super().__init__(param_key, {name: source.astype(dtype) for name, dtype in dtypes.items()})
 
 

@@ -26,7 +26,7 @@ from ._restrictions import add_restrictions, as_list, function_of
 from ._rows import row_of
 from ._strategies import STRATEGIES, default_evaluations, resolve
 from ._tunable import Current, is_tunable, selected
-from ._verification import host_arguments, set_verification
+from ._verification import left_in_place, set_verification
 from .util import (
     Options,  # noqa: F401
     check_block_size_names,
@@ -102,6 +102,7 @@ def tune_kernel(
             env, driver = _simulated(call, plan, restrictions, cache, metrics, printing, guest)
     else:
         builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks)
+        builder.checked = set() if answer is None or is_tunable(answer) else {i for i, a in enumerate(answer) if a is not None}
         builder.add_parameters()
         add_restrictions(builder.problem, restrictions, tune_params)
         grid_div = (grid_div_x, grid_div_y, grid_div_z)
@@ -168,7 +169,7 @@ def run_kernel(
     if not outputs:
         measurement = raw["measurements"][0]
         raise RuntimeError(f"{kernel_name} failed: {measurement['status']}: {measurement['message']}")
-    return host_arguments(outputs, arguments)
+    return left_in_place(outputs, arguments)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -304,6 +305,9 @@ def _no_collections():
         yield
     finally:
         if was:
+            if gc.get_freeze_count() == 0:  # among the old objects, where they are looked at seldom
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

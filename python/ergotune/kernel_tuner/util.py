@@ -6,10 +6,10 @@ import re
 import sys
 import time
 from datetime import timedelta
-from operator import itemgetter
 
 import numpy as np
 
+from .. import _core
 from ._cache import close_cache, read_cache, store_cache  # noqa: F401
 from ._encoding import NpEncoder  # noqa: F401
 from ._errors import (  # noqa: F401
@@ -69,8 +69,8 @@ def get_result_cost(result, objectives, objective_higher_is_better):
 
 def get_best_config(results, objective, objective_higher_is_better=False):
     """The best row; rows that failed come last."""
-    usable = [row for row in results if isinstance(row.get(objective), (int, float)) and "__error__" not in row]
-    return (max if objective_higher_is_better else min)(usable, key=itemgetter(objective)) if usable else results[0]
+    best = _core.best_row(list(results), objective, bool(objective_higher_is_better))
+    return results[0] if best is None else best
 
 
 def get_pareto_results(results, objectives, objective_higher_is_better, mark_optima=True):
