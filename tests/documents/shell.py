@@ -13,6 +13,7 @@ KNOWN = {"cmake", "ctest", "install", "pip", "python3", "systemctl", "sqlite3"}
 NOT_RUN = {
     "calibrate": "drives a real board for a minute",
     "trace": "needs an energy sensor",
+    "temperature": "needs an energy sensor",
     "--reference": "a steady state of many seconds",
 }
 # Verbs that read ergotune.db when nothing is named.
