@@ -230,7 +230,7 @@ void add_analyse_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
-      "  ergotune analyse ergotune.db --figures figures --metric ipc --metric dram_read_throughput\n"
+      "  ergotune analyse ergotune.db --figures figures --metric occupancy --metric power\n"
       "  ergotune analyse recorded.json --json");
   verb.callback([arguments] { analyse(*arguments); });
 }
