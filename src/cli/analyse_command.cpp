@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
+#include "cli/analyse_influence.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
@@ -21,7 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct AnalyseArguments {
-  std::string file, figure, neighbourhood = "hamming";
+  std::string file, figure, figures, neighbourhood = "hamming";
+  std::vector<std::string> metrics, peaks;
   std::int64_t session = 0;
   bool json = false;
 };
@@ -109,7 +111,7 @@ double share_at(const Centrality& centrality, double p) {
   return std::nan("");
 }
 
-void print_for_people(const Recording& recording, const Tradeoff& tradeoff,
+void print_for_people(const Recording& recording, const Tradeoff& tradeoff, const InfluenceAnalysis& influence,
                       const std::vector<NamedCentrality>& centrality) {
   fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
              recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), tradeoff.points.size());
@@ -142,11 +144,7 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff,
         tradeoff.spread->energy_at_equal_speed, tradeoff.spread->time_at_equal_efficiency,
         tradeoff.spread->energy_within_one_percent);
   }
-  fmt::print("\nCorrelation with        speed  efficiency  product\n");
-  for (std::size_t i = 0; i < tradeoff.correlations.size() && i < kShown; ++i) {
-    const QuantityCorrelation& c = tradeoff.correlations[i];
-    fmt::print("  {:<20} {:>6.2f} {:>11.2f} {:>8.2f}\n", c.name, c.speed, c.efficiency, c.product);
-  }
+  print_influence(recording, tradeoff, influence);
   fmt::print("\nHow hard it is for local search (proportion of centrality):\n");
   for (const auto& [name, c] : centrality) {
     fmt::print(
@@ -196,10 +194,16 @@ void analyse(const AnalyseArguments& arguments) {
     if (!tradeoff.has_energy) throw UserError("--figure: no energies were recorded to draw");
     write_named_file(arguments.figure, figure_of(recording, tradeoff));
   }
+  const InfluenceAnalysis influence = analyse_influence(recording, tradeoff, arguments.peaks);
+  std::size_t figures = 0;
+  if (!arguments.figures.empty()) figures = write_figures(arguments.figures, recording, tradeoff, influence, arguments.metrics);
   if (arguments.json) {
-    print_json(document_of(recording, tradeoff, centrality, arguments));
+    Json document = document_of(recording, tradeoff, centrality, arguments);
+    add_to_document(document, recording, tradeoff, influence);
+    print_json(document);
   } else {
-    print_for_people(recording, tradeoff, centrality);
+    print_for_people(recording, tradeoff, influence, centrality);
+    if (figures > 0) fmt::print("\nWrote {} figures and influences.csv into {}\n", figures, arguments.figures);
   }
 }
 
@@ -208,17 +212,25 @@ void analyse(const AnalyseArguments& arguments) {
 void add_analyse_command(Verb app) {
   auto arguments = std::make_shared<AnalyseArguments>();
   Verb verb =
-      app.add_verb("analyse", "Pareto front, hull, correlations and tuning difficulty of what was recorded");
+      app.add_verb("analyse", "Pareto front, hull, what goes with speed and efficiency, rooflines, and tuning difficulty of what was recorded");
   verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV")
       .required();
   verb.add_option("--session", arguments->session, "Session of a database (the latest)");
   verb.add_option("--neighbourhood", arguments->neighbourhood,
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
   verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
+  verb.add_option("--figures", arguments->figures,
+                  "Write into this folder: correlations (Figures 6 to 8 of Anzt et al.), metrics above and below their means (9), "
+                  "means by occupancy, rooflines, all as SVG, and influences.csv");
+  verb.add_option("--metric", arguments->metrics, "With --figures: metrics of Figure 9, repeatable (occupancy, ipc and three throughputs)")
+      .take_all();
+  verb.add_option("--peaks", arguments->peaks, "Recordings of kernels that reach the board's peaks, for the rooflines, repeatable")
+      .take_all();
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
+      "  ergotune analyse ergotune.db --figures figures --metric occupancy --metric power\n"
       "  ergotune analyse recorded.json --json");
   verb.callback([arguments] { analyse(*arguments); });
 }

@@ -211,6 +211,8 @@ void add_counters_command(Verb app) {
   auto arguments = std::make_shared<CountersArguments>();
   Verb verb = app.add_verb("counters", "Hardware counters: which there are, and what counting them takes");
   verb.require_verb();
+  verb.footer("Examples:\n  ergotune counters list\n  ergotune counters check ipc dram__bytes_read.sum --device sm_90\n"
+              "  ergotune tune gemm.toml --device cuda:0 --observe counters");
   Verb list = verb.add_verb("list", "Counters by the names that papers use, and a chip's own metrics");
   list.add_option("--device", arguments->device, "A CUDA device (cuda:0), or a chip without one: sm_75, sm_80, sm_89, sm_90 ...");
   list.add_option("--search", arguments->search, "Only those with this in their name or meaning");

@@ -11,6 +11,7 @@
 #include "ergotune/problem/quantity.hpp"
 #include "measure/counters_observer.hpp"
 #include "measure/observers.hpp"
+#include "measure/perf_observer.hpp"
 #include "measure/trace_observer.hpp"
 #include "power/idle_power.hpp"
 #include "power/temperature_coefficient.hpp"
@@ -93,6 +94,12 @@ std::shared_ptr<Observer> make_trace(const Options& options, const ObserverConte
   return make_trace_observer(energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu), trace);
 }
 
+std::vector<std::string> names_of_perf() {
+  std::vector<std::string> names;
+  for (const PerfCounterInfo& counter : perf_counter_names()) names.emplace_back(counter.name);
+  return names;
+}
+
 struct Entry {
   ObserverDescription description;
   std::function<std::shared_ptr<Observer>(const Options&, const ObserverContext&)> make;
@@ -153,6 +160,14 @@ const std::vector<Entry>& entries() {
           "Counters by the names that papers use (ipc), or metrics of the chip as CUPTI names them; none: the usual twenty", {}}}},
        [](const Options& options, const ObserverContext& context) {
          return make_counters_observer(texts(options, "metrics"), context.device, context.notes);
+       }},
+      {{"perf",
+        "What the processor and its system count while a round runs (perf_event_open), of host kernels and PoCL",
+        ObserverPhase::own,
+        names_of_perf(),
+        {{"metrics", Type::text, true, "Counters by name, such as instructions; none: all that are to be had here", {}}}},
+       [](const Options& options, const ObserverContext& context) {
+         return make_perf_observer(texts(options, "metrics"), context.device, context.notes);
        }},
   };
   return all;
@@ -255,9 +270,9 @@ std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const Observer
 void check_observers(const std::vector<ObserverSpec>& specs) {
   for (const ObserverSpec& spec : specs) {
     const Options options = options_of(spec, entry_of(spec).description);
-    if (spec.name != "counters") continue;
+    if (!options.contains("metrics")) continue;
     try {
-      check_counter_names(texts(options, "metrics"));
+      (spec.name == "perf" ? check_perf_names : check_counter_names)(texts(options, "metrics"));
     } catch (const UserError& error) {
       throw UserError(error.message(), spec.place);
     }

@@ -80,9 +80,28 @@ constexpr std::array<CounterInfo, 37> kCounters{{
 }};
 #undef PRED
 
+// docs/counters.md holds the same table.
+constexpr std::array<PerfCounterInfo, 13> kPerfCounters{{
+    {"cycles", "", "cycles of the cores, of all threads"},
+    {"instructions", "", "instructions that were retired"},
+    {"cache_references", "", "accesses to the last-level cache"},
+    {"cache_misses", "", "of those, misses"},
+    {"branches", "", "branches that were retired"},
+    {"branch_misses", "", "branches that were predicted wrongly"},
+    {"l1d_misses", "", "reads that the first-level data cache did not have"},
+    {"dtlb_misses", "", "reads whose page the data TLB did not have"},
+    {"cpu_flops", "", "floating-point operations (Intel since Haswell, AMD since Zen); a fused multiply-add is two"},
+    {"task_clock", "s", "time that threads were running, summed", false},
+    {"page_faults", "", "pages that were touched for the first time or read in", false},
+    {"context_switches", "", "times that a thread gave up its core", false},
+    {"cpu_migrations", "", "times that a thread moved to another core", false},
+}};
+
 }  // namespace
 
 std::span<const CounterInfo> counter_names() { return kCounters; }
+
+std::span<const PerfCounterInfo> perf_counter_names() { return kPerfCounters; }
 
 const CounterInfo* counter_info(std::string_view name) {
   const auto found = std::find_if(kCounters.begin(), kCounters.end(), [&](const CounterInfo& c) { return c.name == name; });

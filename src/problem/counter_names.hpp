@@ -33,6 +33,13 @@ const CounterInfo* counter_info(std::string_view name);
 /// The names of the usual twenty.
 std::vector<std::string> usual_counters();
 
+/// What processors count, by the observer "perf".
+struct PerfCounterInfo {
+  std::string_view name, unit, meaning;
+  bool hardware = true;  ///< else the kernel of the system counts it, on any machine
+};
+std::span<const PerfCounterInfo> perf_counter_names();
+
 /// True for what looks like a chip's own metric: "dram__bytes_read.sum".
 bool is_chip_metric(std::string_view name);
 /// The metrics that a counter, or a chip's metric, is made of.

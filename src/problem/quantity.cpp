@@ -64,6 +64,8 @@ const QuantityInfo* info_of_counter(std::string_view name) {
     std::map<std::string_view, QuantityInfo> infos;
     for (const CounterInfo& c : counter_names())
       infos[c.name] = {c.name, c.unit, c.meaning, Producer::observer, std::nullopt, false};
+    for (const PerfCounterInfo& c : perf_counter_names())
+      infos[c.name] = {c.name, c.unit, c.meaning, Producer::observer, std::nullopt, false};
     return infos;
   }();
   const auto found = all.find(name);

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -17,7 +18,7 @@ NOT_RUN = {
     "--reference": "a steady state of many seconds",
 }
 # Verbs that read ergotune.db when nothing is named.
-READERS = {"show", "report", "export"}
+READERS = {"show", "report", "export", "analyse"}
 
 
 def commands(text):
@@ -85,6 +86,12 @@ def for_this_machine(words):
     return words, changed
 
 
+def cupti_is_here():
+    """Whether the command will find CUPTI, whose host side needs no GPU: in the virtual environment that scripts/test makes."""
+    environment = os.environ.get("VIRTUAL_ENV", "/nonexistent")
+    return bool(list(pathlib.Path(environment).glob("lib/python3*/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12")))
+
+
 def run_ergotune(scratch, words):
     """Runs one line; yields what is wrong."""
     bench = scratch.bench
@@ -93,6 +100,8 @@ def run_ergotune(scratch, words):
         yield from faults
         return
     reason = next((why for what, why in NOT_RUN.items() if what in words), None)
+    if words[1] == "counters" and any(word.startswith("sm_") for word in words) and not cupti_is_here():
+        reason = "CUPTI is not here: pip package nvidia-cuda-cupti-cu12"
     if reason:
         bench.say(f"  parsed, not run ({reason}): {' '.join(words)}")
         return

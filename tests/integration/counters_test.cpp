@@ -1,12 +1,15 @@
 // Hardware counters: the observer over a fake libcuda and a fake libcupti, which keep the rules of the real ones, and the
 // command's answers by the host side of the real CUPTI, which needs no GPU (pip package nvidia-cuda-cupti-cu12).
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/environment.hpp"
@@ -298,6 +301,19 @@ TEST(CounterNames, UnitsFollowFromNames) {
     EXPECT_FALSE(is_chip_metric(counter.name));
     for (const std::string& metric : metrics_behind(std::string(counter.name))) EXPECT_TRUE(is_chip_metric(metric)) << metric;
   }
+}
+
+TEST(CounterNames, TheManualHoldsThemAll) {
+  std::ifstream file(ERGOTUNE_SOURCE_DIR "/docs/counters.md");
+  const std::string manual((std::istreambuf_iterator<char>(file)), {});
+  for (const CounterInfo& counter : counter_names()) {
+    std::string metrics;
+    for (const std::string& metric : metrics_behind(std::string(counter.name))) metrics += (metrics.empty() ? "`" : ", `") + metric + "`";
+    EXPECT_THAT(manual, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", counter.name, counter.unit, counter.meaning, metrics)));
+  }
+  for (const PerfCounterInfo& counter : perf_counter_names())
+    EXPECT_THAT(manual, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", counter.name, counter.unit, counter.meaning,
+                                              counter.hardware ? "processor" : "system")));
 }
 
 /// The real library's host side, in the command.
