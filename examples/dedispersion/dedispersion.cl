@@ -5,6 +5,7 @@
 //   block_size_x, block_size_y     threads of a block: in time, in DM
 //   tile_size_x, tile_size_y       outputs of a thread
 //   tile_stride_x, tile_stride_y   1: a thread's outputs lie a block's width apart, 0: side by side
+//   USE_TEXTURE_MEM                1: samples come through the read-only cache, what textures were for; 0: as any others (CUDA)
 #include "portable.h"
 
 #if tile_stride_x == 1
@@ -28,8 +29,19 @@
 #define FLOOR(x) (__float_as_int(__fadd_rd((x), 8388608.0f)) - 0x4B000000)
 #endif
 
+#ifndef USE_TEXTURE_MEM
+#define USE_TEXTURE_MEM 1
+#endif
+#if USE_TEXTURE_MEM == 1
+#define SAMPLES_IN GLOBAL const unsigned char* RESTRICT
+#define READ(p) READ_ONLY(p)
+#else
+#define SAMPLES_IN GLOBAL const unsigned char*  // might be written to meanwhile, as far as the compiler knows
+#define READ(p) (*(p))
+#endif
+
 KERNEL(block_size_x, block_size_y, 1)
-dedispersion(GLOBAL const unsigned char* RESTRICT in, GLOBAL float* RESTRICT out, CONSTANT float* RESTRICT delays) {
+dedispersion(SAMPLES_IN in, GLOBAL float* RESTRICT out, CONSTANT float* RESTRICT delays) {
   // Threads beyond the edge repeat what the last one does, and write nothing.
   int sample[tile_size_x];
   float dm[tile_size_y];
@@ -43,7 +55,7 @@ dedispersion(GLOBAL const unsigned char* RESTRICT in, GLOBAL float* RESTRICT out
     const float delay = delays[c];
     UNROLL for (int j = 0; j < tile_size_y; ++j) {
       const int shift = FLOOR(delay * dm[j]);
-      UNROLL for (int i = 0; i < tile_size_x; ++i) sum[j][i] += READ_ONLY(&row[sample[i] + shift]);
+      UNROLL for (int i = 0; i < tile_size_x; ++i) sum[j][i] += READ(&row[sample[i] + shift]);
     }
   }
 

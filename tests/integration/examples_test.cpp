@@ -58,6 +58,7 @@ constexpr Example kAll[] = {
     {"convolution/convolution.toml", "opencl", 1, 1},
     {"correlator/correlator.toml", "opencl", 1, 1},
     {"dedispersion/dedispersion.toml", "opencl", 1, 1},
+    {"dedispersion/dedispersion_going_green.toml", "opencl", 1, 1},
     {"fourier_dedispersion/fourier_dedispersion.toml", "opencl", 1, 1},
     {"gemm/gemm_going_green.toml", "opencl", 1, 1},
     {"gemm/gemm_hub.toml", "opencl", 0, 1},
