@@ -272,10 +272,15 @@ void note_macro_clashes(Target& target) {
     for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
       target.notes.push_back(words);
   };
-  for (const Kernel& kernel : target.original.kernels) note(kernel);
-  if (const auto& reference = target.original.verification.reference;
-      reference && has_source_for(*reference, target.device.backend))
-    note(*reference);
+  const auto note_reference = [&](const Verification& verification) {
+    if (verification.reference && has_source_for(*verification.reference, target.device.backend))
+      note(*verification.reference);
+  };
+  for (const Kernel& kernel : target.original.kernels) {
+    note(kernel);
+    if (kernel.verification) note_reference(*kernel.verification);
+  }
+  note_reference(target.original.verification);
 }
 
 void note_what_nobody_checks(Target& target, const TargetOptions& options) {
