@@ -40,6 +40,7 @@ x = { type = "float32", count = 64 }
 y = { type = "float32", count = 64 }
 [kernels.a]
 function = "a"
+parameters = { BLOCK = [64] }
 source.opencl.text = "kernel void a(global float* x, int k) { x[get_global_id(0)] = k; }"
 source.cuda.text = "extern \"C\" __global__ void a(float* x, int k) { x[blockIdx.x * blockDim.x + threadIdx.x] = k; }"
 arguments = [{ buffer = "x", access = "write" }, { name = "k", type = "int32", value = "k" }]
@@ -70,8 +71,8 @@ struct TunersRound {
 
   explicit TunersRound(Device& device) : buffers(device, argument_lists(problem), constants) {
     for (const Kernel& kernel : problem.kernels)
-      binaries.push_back(device.make_compiler()->compile(make_compile_job(problem, kernel, device.info(), constants, {})));
-    round = std::make_unique<LoadedRound>(device, problem, constants, buffers, Configuration{}, binaries);
+      binaries.push_back(device.make_compiler()->compile(make_compile_job(problem, kernel, device.info(), constants, default_values(problem))));
+    round = std::make_unique<LoadedRound>(device, problem, constants, buffers, default_values(problem), binaries);
   }
 };
 
