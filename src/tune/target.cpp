@@ -272,15 +272,13 @@ void note_macro_clashes(Target& target) {
     for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
       target.notes.push_back(words);
   };
-  const auto note_reference = [&](const Verification& verification) {
-    if (verification.reference && has_source_for(*verification.reference, target.device.backend))
-      note(*verification.reference);
-  };
+  std::vector<const Verification*> verifications{&target.original.verification};
   for (const Kernel& kernel : target.original.kernels) {
     note(kernel);
-    if (kernel.verification) note_reference(*kernel.verification);
+    if (kernel.verification) verifications.push_back(kernel.verification.get());
   }
-  note_reference(target.original.verification);
+  for (const Verification* v : verifications)
+    if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
 }
 
 void note_what_nobody_checks(Target& target, const TargetOptions& options) {
