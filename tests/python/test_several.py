@@ -105,17 +105,16 @@ def with_reference(factor):
 
 
 def test_a_single_kernel_is_held_against_its_reference():
-    settings = dict(device="opencl", budget=1, precision=0.3, confirm=False)
-    assert ergotune.tune(with_reference("1.0f"), **settings).best
+    settings = dict(device="opencl", budget=1, precision=0.5, max_seconds=0.02)
+    assert ergotune.Session(with_reference("1.0f"), **settings).best
+    with pytest.raises(ergotune.UserError, match='kernel "blur" beside its reference: output "z"'):
+        ergotune.Session(with_reference("1.5f"), **settings)
     with pytest.raises(ergotune.UserError, match="is for a kernel among several"):
         ergotune.Problem("one").verify_kernel("f", "void f(void) {}")
-    row = ergotune.measure_apart(with_reference("1.5f"), device="opencl", precision=0.3)["rounds"][0]
-    assert row["status"] == "wrong_result"
-    assert 'kernel "blur" beside its reference: output "z"' in row["message"]
 
 
 def test_what_each_kernel_owes_is_modelled():
-    apart = ergotune.measure_apart(pipeline(), {"scale.BLOCK": 128}, attribute="shapley", device="opencl", precision=0.3)
+    apart = ergotune.measure_apart(pipeline(), {"scale.BLOCK": 128}, attribute="shapley", device="opencl", precision=0.5, max_seconds=0.02)
     rounds = {row["round"]: row["quantities"]["time"]["value"] for row in apart["rounds"]}
     assert list(rounds) == ["as given", "in sequence", "scale alone", "blur alone"]
     attributed = apart["attribution"]
@@ -129,7 +128,7 @@ def test_what_each_kernel_owes_is_modelled():
 
 def test_multiprocessors_of_their_own():
     problem = pipeline()
-    problem.set_workload([{"concurrent": ["scale", "blur"], "multiprocessors": {"scale": 1000}}])
-    row = ergotune.measure_apart(problem, device="opencl", precision=0.3)["rounds"][0]
-    assert row["status"] == "launch_error"
-    assert "compute units 1 to 1000" in row["message"]
+    side_by_side = {"concurrent": ["scale", "blur"], "multiprocessors": {"scale": 1000}}
+    problem.set_workload([{"for": "k", "to": 1, "steps": [side_by_side]}])
+    with pytest.raises(ergotune.UserError, match="no kernel can have compute units 1 to 1000"):
+        ergotune.Session(problem, device="opencl", budget=1)
