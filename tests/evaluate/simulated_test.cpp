@@ -168,7 +168,7 @@ bytes = 0
 efficiency = 0.5
 [workload]
 parameters = { A = [0, 27, 54, 200] }
-steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "device.multiprocessors - workload.A if workload.A else 0" } }]
+steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "max(0, device.multiprocessors - workload.A) if workload.A else 0" } }]
 )toml",
                                         "p.toml");
   const SimulatedDevice device(load_device_profile("a100"), problem, problem.parameters, {});
