@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -11,6 +11,26 @@ from . import _command, _core
 from ._session import ProblemOrFile, _loaded, _plain_settings
 
 Row = Dict[str, Any]
+
+
+def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *,
+                  attribute: Optional[str] = None, **settings: Any) -> Row:
+    """A round of several kernels beside the same launches in sequence and each kernel alone, as ``measure --apart`` does.
+
+    Args:
+        problem: a :class:`Problem` of several kernels, or the path of a problem file.
+        configuration: values by parameter; those left out take their defaults.
+        attribute: "marginal" (the round less the round without a kernel) or "shapley" (what a kernel adds, over all orders; up to
+            four kernels): how much of time and energy each kernel owes. That is a model, and marked as modelled.
+        settings: what a problem file may say under [tune] (device, objective, precision ...).
+
+    Returns:
+        ``{"rounds": [measurement with "round", its name], "attribution": {"method", "provenance", "kernels": [{"name", "time",
+        "energy"}]}}``; the latter only where it was asked for.
+    """
+    plain = _plain_settings(settings, ("attribute", "configuration"))
+    plain["worker_command"] = [str(_command.path()), "worker"]
+    return _core.measure_apart(_loaded(problem), plain, dict(configuration or {}), attribute)
 
 
 class Session:

@@ -42,9 +42,14 @@ void adapt_problem(Problem& problem, const py::dict& given);
 /// "read", "write", "read_write". Throws UserError.
 Access access_from(const std::string& name);
 
+/// "cuda", "opencl", "c" ... Throws UserError.
+Language language_from(const std::string& name);
+
 void bind_problem(py::module_& module);
 /// Several kernels; called by bind_problem.
 void bind_workload(py::module_& module, py::class_<Problem>& problem);
+/// Rounds taken apart, and what is attributed to kernels.
+void bind_apart(py::module_& module);
 void bind_space(py::module_& module);
 void bind_quantities(py::module_& module);
 void bind_search(py::module_& module);

@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, module) {
   python::bind_rows(module);
   python::bind_store(module);
   python::bind_tuning(module);
+  python::bind_apart(module);
 }

@@ -16,15 +16,6 @@ Expression expression(py::handle object) {
   return Expression::constant(to_value(object));
 }
 
-Language language_from(const std::string& name) {
-  if (name == "c++") return Language::cpp;
-  for (auto language :
-       {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
-    if (to_string(language) == name) return language;
-  throw UserError("unknown language \"" + name + "\"" +
-                  suggestion(name, {"cuda", "opencl", "hip", "c", "c++", "fortran"}));
-}
-
 /// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by bytes_of().
 ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
@@ -287,6 +278,15 @@ void bind_goal(ProblemClass& problem) {
 }
 
 }  // namespace
+
+Language language_from(const std::string& name) {
+  if (name == "c++") return Language::cpp;
+  for (auto language :
+       {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
+    if (to_string(language) == name) return language;
+  throw UserError("unknown language \"" + name + "\"" +
+                  suggestion(name, {"cuda", "opencl", "hip", "c", "c++", "fortran"}));
+}
 
 Access access_from(const std::string& name) {
   if (name == "read") return Access::read;

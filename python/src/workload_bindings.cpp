@@ -24,9 +24,10 @@ void allow(const py::dict& step, const std::vector<std::string>& keys) {
 std::vector<Step> steps_from(const Problem& problem, const py::handle& list);
 
 Step concurrent_from(const Problem& problem, const py::dict& given) {
-  allow(given, {"concurrent", "launches", "order", "priority"});
+  allow(given, {"concurrent", "launches", "order", "priority", "multiprocessors"});
   const py::dict launches = given.contains("launches") ? given["launches"].cast<py::dict>() : py::dict();
   const py::dict priority = given.contains("priority") ? given["priority"].cast<py::dict>() : py::dict();
+  const py::dict shares = given.contains("multiprocessors") ? given["multiprocessors"].cast<py::dict>() : py::dict();
   std::vector<Step> branches;
   for (const auto& item : given["concurrent"]) {
     if (py::isinstance<py::str>(item)) {
@@ -45,6 +46,7 @@ Step concurrent_from(const Problem& problem, const py::dict& given) {
     }
     const py::str name(branches.back().name);
     if (priority.contains(name)) branches.back().priority = Template::parse(priority[name].cast<std::string>());
+    branches.back().multiprocessors = expression_of(shares, branches.back().name.c_str(), 0);
   }
   std::string order;
   if (given.contains("order")) {
@@ -93,6 +95,33 @@ void use_buffer(Problem& problem, const std::string& name, const std::string& ac
     }
   }
   throw UserError("no kernel before has a buffer \"" + name + "\"" + suggestion(name, known));
+}
+
+/// What the last kernel's first launch is held against.
+void verify_kernel(Problem& problem, const std::string& function, const std::string& source, const std::string& language,
+                   double absolute, double relative, bool per_configuration, const std::vector<std::string>& options) {
+  Kernel& kernel = problem.kernels.back();
+  if (kernel.name.empty())
+    throw UserError("verify_kernel is for a kernel among several (add_kernel); a single one is verified as a whole");
+  auto verification = std::make_shared<Verification>();
+  auto reference = std::make_shared<Kernel>();
+  reference->name = kernel.name;
+  reference->function = Template::parse(function);
+  reference->launch = kernel.launch;
+  reference->arguments = kernel.arguments;
+  const Language spoken = language_from(language);
+  KernelSource text;
+  text.language = spoken;
+  text.text = source;
+  reference->sources.push_back(std::move(text));
+  for (const std::string& option : options) reference->options[""].push_back(Template::parse(option));
+  const bool on_host = spoken == Language::c || spoken == Language::cpp || spoken == Language::fortran;
+  verification->kind = on_host ? Verification::Kind::host_function : Verification::Kind::kernel;
+  verification->reference = std::move(reference);
+  verification->absolute_tolerance = absolute;
+  verification->relative_tolerance = relative;
+  verification->per_configuration = per_configuration;
+  kernel.verification = std::move(verification);
 }
 
 py::dict round_dict(const Session& session, const OnlineRound& round) {
@@ -163,6 +192,9 @@ void bind_workload(py::module_& module, py::class_<Problem>& problem) {
   problem
       .def("add_kernel", [](Problem& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
       .def("use_buffer", &use_buffer, py::arg("name"), py::arg("access") = "read")
+      .def("verify_kernel", &verify_kernel, py::arg("function"), py::arg("source"), py::arg("language") = "c",
+           py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4, py::arg("per_configuration") = false,
+           py::arg("options") = std::vector<std::string>{})
       .def("set_workload",
            [](Problem& p, const py::list& steps) { p.steps = steps_from(p, steps); }, py::arg("steps"))
       .def_property_readonly("kernel_names", [](const Problem& p) {

@@ -9,10 +9,12 @@
 #include "cli/live_options.hpp"
 #include "cli/one_configuration.hpp"
 #include "cli/progress.hpp"
-#include "ergotune/base/error.hpp"
 #include "cli/table.hpp"
+#include "ergotune/analysis/apart.hpp"
+#include "ergotune/base/error.hpp"
 #include "ergotune/measure/metrics.hpp"
-#include "ergotune/problem/steps.hpp"
+#include "ergotune/problem/quantity.hpp"
+#include "ergotune/tune/measure_one.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -21,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct MeasureArguments : LiveArguments {
   std::string configuration;
-  std::optional<std::string> store;
+  std::optional<std::string> store, attribute;
   bool no_resume = false, json = false, apart = false;
 };
 
@@ -44,7 +46,7 @@ struct Measured {
   Measurement measurement;
 };
 
-Measured measure_one(Problem problem, const MeasureArguments& arguments) {
+Measured measured_with(Problem problem, const MeasureArguments& arguments) {
   SetupOptions setup = setup_with(arguments, problem);
   setup.store = arguments.store.value_or("");
   setup.resume = !arguments.no_resume;
@@ -54,26 +56,9 @@ Measured measure_one(Problem problem, const MeasureArguments& arguments) {
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const ConfigurationIndex index = named_configuration(prepared, arguments.configuration, arguments.file);
   result.configuration = prepared.space->configuration(index);
-  // Where results are compared with the first correct configuration's, the default's is the one to trust.
-  const auto fallback = default_of(*prepared.space);
-  if (prepared.live && fallback && *fallback != index)
-    prepared.live->establish_reference({prepared.space->configuration(*fallback)});
-
-  const auto ledger = prepared.open_ledger();
-  RunInfo run;
-  run.objective = prepared.objective->spec();
-  run.phase = "measuring one configuration";
-  ledger->begin_run(run);
-  bool known = false;
-  ListSource single({index}, [&](const Wanted&, const Measurement&, bool fresh) {
-    known = !fresh;
-    return true;
-  });
-  single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
-  ledger->drive(single);
-  ledger->end_run("finished");
-  result.measurement = ledger->find(index)->measurement;
-  if (known)
+  const MeasuredOne one = ergotune::measure_one(prepared, index);
+  result.measurement = one.measurement;
+  if (one.known)
     fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
                prepared.store->file().string());
   return result;
@@ -92,55 +77,100 @@ Json document_of(const Measured& measured) {
   return document;
 }
 
-/// The round as it is given, the same launches in sequence, and each kernel alone.
-std::vector<std::pair<std::string, Problem>> variants_of(const Problem& problem) {
-  if (!problem.has_named_kernels())
-    throw UserError("--apart takes the kernels of a round apart; this problem has one kernel");
-  std::vector<std::pair<std::string, Problem>> variants{{"as given", problem}, {"in sequence", problem}};
-  variants.back().second.steps = steps_in_sequence(problem);
-  for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
-    variants.emplace_back(problem.kernels[k].name + " alone", problem);
-    variants.back().second.steps = steps_alone(problem, k);
-    // What it works on would have come from the others.
-    variants.back().second.verification = {};
-    variants.back().second.verification.kind = Verification::Kind::none;
-  }
-  return variants;
+Json share_json(const Quantity& share) {
+  return {{"value", share.value}, {"standard_error", share.standard_error}, {"provenance", to_string(share.provenance)}};
 }
 
-void measure_apart(const MeasureArguments& arguments) {
-  Json document = Json::array();
+Json document_of(const Attribution& attribution) {
+  Json parts = Json::array();
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
+    Json part{{"name", attribution.parts[p].name}};
+    for (const auto& [quantity, shares] : attribution.shares) part[quantity] = share_json(shares[p]);
+    parts.push_back(std::move(part));
+  }
+  return {{"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
+}
+
+/// As a table, with what is left of the whole: nobody's, where shares do not add up to it.
+void print_attribution(const Attribution& attribution) {
+  if (attribution.shares.empty()) {
+    fmt::print("\nNothing is attributed: some of the rounds that it takes were not measured\n");
+    return;
+  }
+  fmt::print("\nattributed to kernels ({}, modelled)\n", to_string(attribution.method));
+  std::vector<std::string> titles{"kernel"};
+  for (const auto& [quantity, shares] : attribution.shares) titles.insert(titles.end(), {quantity, "of the round"});
+  Table table(titles);
+  const auto cells = [&](const std::string& name, const auto& share_of) {
+    std::vector<std::string> row{name};
+    for (const auto& [quantity, shares] : attribution.shares) {
+      const Quantity share = share_of(quantity, shares);
+      const std::string unit = unit_of(quantity, {});
+      row.push_back(fmt::format("{} +- {}", human(share.value, unit), human(1.96 * share.standard_error, unit)));
+      row.push_back(fmt::format("{:.1f} %", 100 * share.value / attribution.whole.at(quantity).value));
+    }
+    table.add(row);
+  };
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p)
+    cells(attribution.parts[p].name, [&](const std::string&, const auto& shares) { return shares[p]; });
+  cells("the round", [&](const std::string& quantity, const auto&) { return attribution.whole.at(quantity); });
+  table.align_left(0);
+  fmt::print("{}", table.to_string(0, terminal_width()));
+}
+
+void print_rounds(const std::vector<RoundVariant>& rounds, const std::vector<Measurement>& measurements,
+                  const std::vector<Metric>& metrics) {
   Table table({"round", "time", "energy", "overlap", ""});
-  std::map<std::string, Measurement> measurements;
-  for (auto& [name, problem] : variants_of(load_with(arguments))) {
-    const std::vector<Metric> metrics = problem.metrics;
-    const Measured measured = measure_one(std::move(problem), arguments);
-    const Measurement& m = measured.measurement;
-    measurements[name] = m;
-    Json entry{{"round", name}};
-    entry.update(document_of(measured));
-    document.push_back(std::move(entry));
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const Measurement& m = measurements[i];
     const auto told = [&](const char* quantity) {
       return m.quantities.contains(quantity) ? with_interval(m, quantity, metrics) : std::string("-");
     };
-    table.add({name, told("time"), told("energy"), told("overlap"),
+    table.add({rounds[i].name, told("time"), told("energy"), told("overlap"),
                m.ok() ? "" : fmt::format("{}: {}", to_string(m.status), m.message)});
   }
-  if (arguments.json) return print_json(document);
   table.align_left(0);
   table.align_left(4);
   fmt::print("{}", table.to_string(0, terminal_width()));
+}
+
+/// The round as it is given, the same launches in sequence, and each kernel alone; what a method of attribution needs besides.
+void measure_apart(const MeasureArguments& arguments) {
+  const std::optional<AttributionMethod> method =
+      arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
+  const Problem problem = load_with(arguments);
+  const std::vector<RoundVariant> rounds = rounds_apart(problem, method);
+  std::vector<Measurement> measurements(rounds.size());
+  std::vector<Json> entries(rounds.size());
+  std::unique_ptr<Store> store;
+  std::int64_t session = 0;
+  // The round as given comes last: what was worked on last is what `show` and `report` tell of.
+  for (std::size_t i = rounds.size(); i-- > 0;) {
+    Measured measured = measured_with(rounds[i].problem, arguments);
+    measurements[i] = measured.measurement;
+    entries[i] = {{"round", rounds[i].name}};
+    entries[i].update(document_of(measured));
+    store = std::move(measured.prepared.store);
+    session = measured.prepared.store_session;
+  }
+  std::optional<Attribution> attribution;
+  if (method) attribution = attribute(problem, *method, rounds, measurements);
+  if (attribution && store) store->note(session, "attribution", document_of(*attribution).dump());
+  if (arguments.json)
+    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}} : Json(entries));
+  print_rounds(rounds, measurements, problem.metrics);
   for (const char* quantity : {"time", "energy"}) {
-    const auto side = measurements["as given"].value(quantity), after = measurements["in sequence"].value(quantity);
+    const auto side = measurements[0].value(quantity), after = measurements[1].value(quantity);
     if (side && after && *side > 0)
       fmt::print("\nin sequence over as given, {}: {:.3f}", quantity, *after / *side);
   }
   fmt::print("\n");
+  if (attribution) print_attribution(*attribution);
 }
 
 void measure(const MeasureArguments& arguments) {
-  if (arguments.apart) return measure_apart(arguments);
-  const Measured measured = measure_one(load_with(arguments), arguments);
+  if (arguments.apart || arguments.attribute) return measure_apart(arguments);
+  const Measured measured = measured_with(load_with(arguments), arguments);
   if (arguments.json)
     print_json(document_of(measured));
   else
@@ -160,11 +190,15 @@ void add_measure_command(Verb app) {
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
+  verb.add_option("--attribute", arguments->attribute,
+                  "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "
+                  "round without it) or shapley (what it adds, over all orders; up to four)");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"
       "  ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json\n"
       "  ergotune measure gemm.toml --observe host_time:passes=3\n"
+      "  ergotune measure examples/several/pipeline.toml --attribute shapley --store apart.db\n"
       "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db");
   verb.callback([arguments] { measure(*arguments); });
 }

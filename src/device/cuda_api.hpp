@@ -22,6 +22,20 @@ using CUstream = struct StreamHandle*;
 using CUevent = struct EventHandle*;
 using CUgraph = struct GraphHandle*;
 using CUgraphExec = struct GraphExecHandle*;
+using CUgreenCtx = struct GreenContextHandle*;
+using CUdevResourceDesc = struct ResourceDescriptionHandle*;
+/// A part of a device. Of multiprocessors only the number is read.
+struct CUdevResource {
+  int type;
+  unsigned char internal[92];
+  union {
+    struct {
+      unsigned count;
+    } sm;
+    unsigned char external[48];
+  };
+};
+static_assert(sizeof(CUdevResource) == 144);
 struct CUuuid {
   unsigned char bytes[16];
 };
@@ -80,6 +94,8 @@ enum JitOption : int { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE_BYTES
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr int kCaptureThreadLocal = 1;
+inline constexpr int kResourceMultiprocessors = 1;
+inline constexpr unsigned kGreenDefaultStream = 1;
 
 struct Api : DriverTable {
   Api();
@@ -147,6 +163,22 @@ struct Api : DriverTable {
   Entry<CUresult(CUgraphExec)> cuGraphExecDestroy{this, "cuGraphExecDestroy", Need::optional};
   Entry<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
 
+  // Parts of a device (CUDA 12.5): without them every kernel runs wherever there is room.
+  Entry<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource", Need::optional};
+  Entry<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned)>
+      cuDevSmResourceSplitByCount{this, "cuDevSmResourceSplitByCount", Need::optional};
+  Entry<CUresult(CUdevResourceDesc*, CUdevResource*, unsigned)> cuDevResourceGenerateDesc{
+      this, "cuDevResourceGenerateDesc", Need::optional};
+  Entry<CUresult(CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned)> cuGreenCtxCreate{this, "cuGreenCtxCreate",
+                                                                                       Need::optional};
+  Entry<CUresult(CUgreenCtx)> cuGreenCtxDestroy{this, "cuGreenCtxDestroy", Need::optional};
+  Entry<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
+                                                                               Need::optional};
+
+  bool has_green_contexts() const {
+    return cuDeviceGetDevResource && cuDevSmResourceSplitByCount && cuDevResourceGenerateDesc && cuGreenCtxCreate &&
+           cuGreenCtxDestroy && cuGreenCtxStreamCreate;
+  }
   bool has_graphs() const {
     return cuStreamBeginCapture && cuStreamEndCapture && cuGraphInstantiate && cuGraphLaunch &&
            cuGraphExecDestroy && cuGraphDestroy;

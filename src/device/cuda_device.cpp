@@ -9,6 +9,7 @@
 
 #include "device/backend.hpp"
 #include "device/cuda_kernel.hpp"
+#include "device/cuda_multiprocessors.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -65,16 +66,23 @@ class PrimaryContext {
   CUcontext context_ = nullptr, before_ = nullptr;
 };
 
-CUstream make_stream(const QueueOptions& options) {
+/// The driver's number for a priority; nullopt for the normal one, and where there are none.
+std::optional<int> native_priority(QueueOptions::Priority priority) {
   using Priority = QueueOptions::Priority;
-  CUstream stream = nullptr;
   int least = 0, greatest = 0;
-  if (options.priority != Priority::normal && api().cuStreamCreateWithPriority &&
-      api().cuCtxGetStreamPriorityRange &&
-      api().cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS) {
-    check(api().cuStreamCreateWithPriority(&stream, kStreamNonBlocking,
-                                           options.priority == Priority::high ? greatest : least),
-          DeviceFault::runtime, "cuStreamCreateWithPriority");
+  if (priority == Priority::normal || !api().cuStreamCreateWithPriority || !api().cuCtxGetStreamPriorityRange ||
+      api().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS)
+    return std::nullopt;
+  return priority == Priority::high ? greatest : least;
+}
+
+CUstream make_stream(const QueueOptions& options, const GreenContext* part = nullptr) {
+  const std::optional<int> priority = native_priority(options.priority);
+  if (part) return part->make_stream(priority.value_or(0));
+  CUstream stream = nullptr;
+  if (priority) {
+    check(api().cuStreamCreateWithPriority(&stream, kStreamNonBlocking, *priority), DeviceFault::runtime,
+          "cuStreamCreateWithPriority");
   } else {
     check(api().cuStreamCreate(&stream, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
   }
@@ -83,9 +91,10 @@ CUstream make_stream(const QueueOptions& options) {
 
 class CudaQueue : public Queue {
  public:
-  /// `all` is where its device keeps the queues that live.
-  CudaQueue(CUstream stream, bool owned, std::vector<CudaQueue*>& all)
-      : stream_(stream), owned_(owned), all_(all) {
+  /// `all` is where its device keeps the queues that live; `part`, what the stream's kernels are kept to, or null.
+  CudaQueue(CUstream stream, bool owned, std::vector<CudaQueue*>& all,
+            std::shared_ptr<const GreenContext> part = nullptr)
+      : part_(std::move(part)), stream_(stream), owned_(owned), all_(all) {
     all_.push_back(this);
   }
   CudaQueue(const CudaQueue&) = delete;
@@ -96,8 +105,10 @@ class CudaQueue : public Queue {
   }
   void* native_handle() const override { return stream_; }
   CUstream get() const { return stream_; }
+  bool is_part() const { return part_ != nullptr; }
 
  private:
+  std::shared_ptr<const GreenContext> part_;  ///< outlives the stream
   CUstream stream_;
   bool owned_;
   std::vector<CudaQueue*>& all_;
@@ -173,7 +184,9 @@ class CudaDevice : public Device {
     return std::make_unique<CudaKernel>(entry_, std::make_shared<const CudaModule>(binary));
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
-    static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, recording_ ? nullptr : main_.get());
+    // What is recorded on the main stream would run on the whole device.
+    const bool one_by_one = recording_ || (queue && static_cast<const CudaQueue*>(queue)->is_part());
+    static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, one_by_one ? nullptr : main_.get());
   }
   std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work) override {
     if (!api().has_graphs() || api().cuStreamBeginCapture(main_.get(), kCaptureThreadLocal) != CUDA_SUCCESS)
@@ -199,7 +212,10 @@ class CudaDevice : public Device {
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
-    return std::make_unique<CudaQueue>(make_stream(options), true, queues_);
+    std::shared_ptr<const GreenContext> part;
+    if (options.multiprocessors > 0) part = parts_.part(options.first_multiprocessor, options.multiprocessors);
+    const CUstream stream = make_stream(options, part.get());
+    return std::make_unique<CudaQueue>(stream, true, queues_, std::move(part));
   }
   std::unique_ptr<Queue> wrap_queue(void* native) override {
     return std::make_unique<CudaQueue>(static_cast<CUstream>(native), false, queues_);
@@ -239,6 +255,7 @@ class CudaDevice : public Device {
 
   DeviceEntry entry_;
   PrimaryContext context_;
+  MultiprocessorParts parts_{entry_.device};
   std::vector<CudaQueue*> queues_;
   CudaQueue main_;
   bool recording_ = false;

@@ -6,6 +6,7 @@
 
 #include "base/pci_address.hpp"
 #include "device/backend.hpp"
+#include "device/cuda_multiprocessors.hpp"
 #include "device/entries.hpp"
 
 namespace ergotune::cuda {
@@ -62,6 +63,7 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
   p["device.shared_memory_per_block_optin"] = Value(std::int64_t{entry.shared_most});
   p["device.shared_memory_per_multiprocessor"] = limit(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   p["device.multiprocessors"] = Value(attribute(MULTIPROCESSOR_COUNT));
+  p["device.multiprocessor_unit"] = Value(std::int64_t{multiprocessor_unit(device)});
   p["device.warp_size"] = Value(attribute(cuda::WARP_SIZE));
   p["device.registers_per_block"] = limit(MAX_REGISTERS_PER_BLOCK);
   p["device.registers_per_multiprocessor"] = limit(MAX_REGISTERS_PER_MULTIPROCESSOR);

@@ -166,6 +166,7 @@ DeviceInfo describe() {
     p[name] = Value(device::kNoLimit);
   p["device.multiprocessors"] =
       Value(static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency())));
+  p["device.multiprocessor_unit"] = Value(std::int64_t{0});
   p["device.warp_size"] = Value(std::int64_t{1});
   p["device.l2_bytes"] = Value(system_value(_SC_LEVEL3_CACHE_SIZE) > 0 ? system_value(_SC_LEVEL3_CACHE_SIZE)
                                                                        : system_value(_SC_LEVEL2_CACHE_SIZE));
@@ -207,7 +208,11 @@ class HostDevice : public Device {
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<HostMarker>(); }
   // Functions run where they are queued: queues differ in nothing, and what a queue waits for is over.
   Queue& main_queue() override { return main_; }
-  std::unique_ptr<Queue> make_queue(const QueueOptions&) override { return std::make_unique<Queue>(); }
+  std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
+    if (options.multiprocessors > 0)
+      throw DeviceError(DeviceFault::unsupported, "functions on the host cannot have cores for themselves");
+    return std::make_unique<Queue>();
+  }
   std::unique_ptr<Queue> wrap_queue(void*) override { return std::make_unique<Queue>(); }
   void wait(Queue&, const Marker&) override {}
   void record(Marker& marker, Queue*) override { static_cast<HostMarker&>(marker).time = host_seconds(); }

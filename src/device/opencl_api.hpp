@@ -67,6 +67,8 @@ enum Name : cl_uint {
   CL_DRIVER_VERSION = 0x102D,
   CL_DEVICE_VERSION = 0x102F,
   CL_DEVICE_EXTENSIONS = 0x1030,
+  CL_DEVICE_PARTITION_PROPERTIES = 0x1044,
+  CL_DEVICE_PARTITION_BY_COUNTS = 0x1087,
   CL_DEVICE_UUID_KHR = 0x106A,                     // cl_khr_device_uuid
   CL_DEVICE_PCI_BUS_INFO_KHR = 0x410F,             // cl_khr_pci_bus_info
   CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV = 0x4000,  // cl_nv_device_attribute_query
@@ -122,6 +124,9 @@ struct Api : DriverTable {
       this, "clGetDeviceIDs"};
   Entry<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this,
                                                                                          "clGetDeviceInfo"};
+  Entry<cl_int(cl_device_id, const cl_properties*, cl_uint, cl_device_id*, cl_uint*)> clCreateSubDevices{
+      this, "clCreateSubDevices", Need::optional};
+  Entry<cl_int(cl_device_id)> clReleaseDevice{this, "clReleaseDevice", Need::optional};
   Entry<cl_context(const cl_properties*, cl_uint, const cl_device_id*, ContextCallback*, void*, cl_int*)>
       clCreateContext{this, "clCreateContext"};
   Entry<cl_int(cl_context)> clReleaseContext{this, "clReleaseContext"};

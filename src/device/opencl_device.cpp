@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -239,11 +240,13 @@ class OpenclDevice : public Device {
     gate_.reset();
     check(code, DeviceFault::runtime, "clSetUserEventStatus");
   }
-      cl_event event = nullptr;
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
-    return std::make_unique<OpenclQueue>(make_native_queue(context_, entry_.device, options), true, queues_);
+    const cl_device_id device = options.multiprocessors > 0
+                                    ? part(options.first_multiprocessor, options.multiprocessors)
+                                    : entry_.device;
+    return std::make_unique<OpenclQueue>(make_native_queue(context_, device, options), true, queues_);
   }
   std::unique_ptr<Queue> wrap_queue(void* native) override {
     const auto queue = static_cast<cl_command_queue>(native);
@@ -284,9 +287,16 @@ class OpenclDevice : public Device {
         queue.queued_without_event();
     }
   }
+  /// They are kept: a driver may not be through with one when its queue has ended (PoCL 3.1 crashed).
+  cl_device_id part(cl_uint first, cl_uint count) {
+    std::unique_ptr<SubDevice>& known = parts_[{first, count}];
+    if (!known) known = std::make_unique<SubDevice>(entry_, first, count);
+    return known->get();
+  }
   OpenclQueue& queue_of(Queue* queue) { return queue ? static_cast<OpenclQueue&>(*queue) : main_; }
 
   DeviceEntry entry_;
+  std::map<std::pair<cl_uint, cl_uint>, std::unique_ptr<SubDevice>> parts_;
   Context context_;
   std::vector<OpenclQueue*> queues_;
   OpenclQueue main_;

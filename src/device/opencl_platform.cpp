@@ -80,6 +80,15 @@ std::string pci_address_of(cl_device_id device, const std::string& extensions) {
   return {};
 }
 
+/// Whether parts of a device can be had by their numbers of compute units.
+bool is_divisible(cl_device_id device) {
+  cl_properties kinds[16] = {};
+  if (!api().clCreateSubDevices || !api().clReleaseDevice ||
+      api().clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof kinds, kinds, nullptr) != CL_SUCCESS)
+    return false;
+  return std::find(std::begin(kinds), std::end(kinds), cl_properties{CL_DEVICE_PARTITION_BY_COUNTS}) != std::end(kinds);
+}
+
 DeviceInfo describe(cl_device_id device, int platform_number, int device_number) {
   DeviceInfo info;
   info.id = fmt::format("opencl:{}:{}", platform_number, device_number);
@@ -111,6 +120,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   p["device.shared_memory_per_multiprocessor"] = integer(shared);
   p["device.multiprocessors"] =
       integer(device_value<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS).value_or(1));
+  p["device.multiprocessor_unit"] = integer(is_divisible(device) ? 1 : 0);
   p["device.warp_size"] = integer(warp_nv ? *warp_nv : wave_amd ? *wave_amd : info.is_cpu ? 1 : 32);
   p["device.registers_per_block"] = integer(registers ? *registers : device::kNoLimit);
   p["device.registers_per_multiprocessor"] = integer(registers ? *registers : device::kNoLimit);
@@ -169,6 +179,23 @@ void check(cl_int code, DeviceFault fault, const char* what) {
       code == CL_INVALID_BUFFER_SIZE)
     fault = DeviceFault::out_of_memory;
   throw DeviceError(fault, fmt::format("{}: {}", what, error_name(code)), code);
+}
+
+SubDevice::SubDevice(const DeviceEntry& entry, cl_uint first, cl_uint count) {
+  const std::int64_t total = entry.info.properties.at("device.multiprocessors").as_integer();
+  if (entry.info.properties.at("device.multiprocessor_unit").as_integer() == 0)
+    throw DeviceError(DeviceFault::unsupported, "kernels cannot have compute units for themselves: this device is not taken apart");
+  if (std::int64_t{first} + count > total)
+    throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have compute units {} to {} for itself: this device has {}",
+                                                       first + 1, std::int64_t{first} + count, total));
+  std::vector<cl_properties> wanted{CL_DEVICE_PARTITION_BY_COUNTS};
+  if (first > 0) wanted.push_back(first);
+  wanted.insert(wanted.end(), {static_cast<cl_properties>(count), 0, 0});
+  cl_device_id parts[2] = {};
+  check(api().clCreateSubDevices(entry.device, wanted.data(), first > 0 ? 2 : 1, parts, nullptr), DeviceFault::unsupported,
+        "clCreateSubDevices");
+  device_ = parts[first > 0 ? 1 : 0];
+  if (first > 0) api().clReleaseDevice(parts[0]);
 }
 
 Context::Context(const DeviceEntry& entry) {

@@ -28,6 +28,21 @@ DeviceEntry find_device(const std::string& id);
 /// out_of_memory.
 void check(cl_int code, DeviceFault fault, const char* what);
 
+/// Some of a device's compute units, which kernels can be kept to; released with the object.
+class SubDevice {
+ public:
+  /// So many from `first` on. Throws DeviceError(launch) where the device has fewer, DeviceError(unsupported) where it is not
+  /// taken apart.
+  SubDevice(const DeviceEntry& entry, cl_uint first, cl_uint count);
+  SubDevice(const SubDevice&) = delete;
+  SubDevice& operator=(const SubDevice&) = delete;
+  ~SubDevice() { api().clReleaseDevice(device_); }
+  cl_device_id get() const { return device_; }
+
+ private:
+  cl_device_id device_ = nullptr;
+};
+
 /// A context on one device; released with the object.
 class Context {
  public:

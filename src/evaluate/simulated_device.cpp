@@ -68,6 +68,14 @@ struct Board {
   double idle, dynamic, slope, ridge, memory_w, limit, ambient, resistance, leakage;
 
   double voltage(double f) const { return 1 + slope * std::max(0.0, f - ridge); }
+  /// What kernels see that are kept to so many multiprocessors: memory is everybody's.
+  Board part(double of) const {
+    Board some = *this;
+    some.multiprocessors = of;
+    some.flops_per_cycle *= of / multiprocessors;
+    some.dynamic *= of / multiprocessors;
+    return some;
+  }
 };
 
 struct State {
@@ -132,6 +140,7 @@ struct SimulatedLaunch {
   RoundLaunch launch;
   Work work;
   double resident = 0;
+  double multiprocessors = 0;  ///< that it has for itself; 0: all, beside the others
 };
 
 /// A round at clocks that are really running. Launches one after the other add up. Side by side, kernels share what the device
@@ -175,11 +184,13 @@ class RoundModel {
     std::vector<double> alone(kernels_, 0.0);
     double compute = 0, memory = 0;
     for (const SimulatedLaunch& launch : launches) {
-      const State one = run(board_, launch.work, launch.resident, core_mhz, memory_mhz);
+      const double share = launch.multiprocessors > 0 ? launch.multiprocessors / board_.multiprocessors : 1;
+      const State one = run(share < 1 ? board_.part(launch.multiprocessors) : board_, launch.work, launch.resident, core_mhz,
+                            memory_mhz);
       const auto count = static_cast<double>(launch.launch.launches);
       lanes[launch.launch.queue] += count * one.seconds;
       alone[launch.launch.kernel] += count * one.seconds;
-      compute += count * one.compute;
+      compute += count * one.compute * share;  // of the whole device
       memory += count * one.memory;
       above_idle_ += count * one.seconds * (one.watts - board_.idle);
     }
@@ -224,11 +235,18 @@ struct SimulatedDevice::State {
 
 std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configuration& configuration) const {
   std::vector<SimulatedLaunch> launches;
-  walk_round(problem, constants, configuration, [&](const RoundLaunch& launch, const Scope& scope, const BufferNames&) {
-    SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope), 0};
+  const auto visit = [&](const RoundLaunch& launch, const Scope& scope, const BufferNames&) {
+    SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope)};
     one.resident = resident_blocks(board, one.work);
     launches.push_back(std::move(one));
-  });
+  };
+  const RoundPlan plan = walk_round(problem, constants, configuration, visit);
+  for (SimulatedLaunch& launch : launches) {
+    if (launch.launch.queue == 0) continue;
+    const QueueOptions& queue = plan.queues[launch.launch.queue - 1];
+    launch.multiprocessors = queue.multiprocessors;
+    if (queue.first_multiprocessor + queue.multiprocessors > board.multiprocessors) launch.resident = -1;  // refused
+  }
   return launches;
 }
 
@@ -240,6 +258,9 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     if (work.threads > board.max_threads_per_block)
       return about_kernel(kernel, fmt::format("{} threads per block, the device takes {}", work.threads,
                                               board.max_threads_per_block));
+    if (launch.resident < 0)
+      return about_kernel(kernel, fmt::format("there are {} multiprocessors to share out, and the branches want more",
+                                              board.multiprocessors));
     // registers and shared memory are given out in units, which no block may fit into where the plain sums say one does
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
     if (launch.resident < 1 || work.shared_bytes > board.shared_per_block || (occupancy && occupancy->share <= 0))

@@ -13,13 +13,6 @@ namespace {
 using Kind = Step::Kind;
 using Visit = std::function<void(const RoundLaunch&, const Scope&, const BufferNames&)>;
 
-void collect_variables(const std::vector<Step>& steps, LoopVariables& variables) {
-  for (const Step& step : steps) {
-    if (step.kind == Kind::loop) variables[step.variable] = Value(0);
-    collect_variables(step.steps, variables);
-  }
-}
-
 std::int64_t integer_of(const Expression& expression, const Scope& scope, const char* what) {
   const Value value = expression.evaluate(scope);
   const double real = value.as_real();
@@ -33,7 +26,7 @@ class RoundWalk {
   RoundWalk(const Problem& problem, const Constants& constants, const Configuration& configuration,
             const Visit& visit)
       : problem_(problem), visit_(visit) {
-    collect_variables(problem.steps, variables_);
+    for (const std::string& variable : loop_variables(problem)) variables_[variable] = Value(0);
     plain_.emplace_back(problem.parameters, configuration, constants, std::string_view(), &variables_);
     for (const Kernel& kernel : problem.kernels)
       inside_.emplace_back(problem.parameters, configuration, constants, kernel.name, &variables_);
@@ -85,7 +78,7 @@ class RoundWalk {
 
   void place(std::size_t kernel, std::size_t count) {
     count_launches(count);
-    const RoundLaunch launch{kernel, count, queue_, section_};
+    const RoundLaunch launch{kernel, count, queue_, section_, queue_ > 0 ? branch_number_ : 0};
     if (branch_)
       branch_->push_back({launch, variables_, plan_.names});
     else
@@ -122,9 +115,11 @@ class RoundWalk {
   void concurrent(const Step& step) {
     ++section_;
     std::vector<std::vector<Placed>> branches(step.steps.size());
+    std::set<std::size_t> taken;
+    std::uint32_t shared_out = 0;  // multiprocessors
     for (std::size_t b = 0; b < step.steps.size(); ++b) {
-      queue_ = b + 1;
-      need_queue(b, step.steps[b].priority);
+      branch_number_ = b + 1;
+      queue_ = queue_like(options_of(step.steps[b], shared_out), taken);
       branch_ = &branches[b];
       one(step.steps[b]);
     }
@@ -141,19 +136,38 @@ class RoundWalk {
     ++section_;
   }
 
-  void need_queue(std::size_t position, const Template& text) {
+  /// What a branch's queue is to be like; its multiprocessors follow those that are shared out already.
+  QueueOptions options_of(const Step& branch, std::uint32_t& shared_out) const {
     using Priority = QueueOptions::Priority;
-    Priority priority = Priority::normal;
+    QueueOptions options;
+    const Template& text = branch.priority;
     const std::string word = text.text().empty() ? "normal" : text.render(plain_.front().scope());
     if (word == "low")
-      priority = Priority::low;
+      options.priority = Priority::low;
     else if (word == "high")
-      priority = Priority::high;
+      options.priority = Priority::high;
     else if (word != "normal")
       throw UserError(fmt::format("a priority is \"low\", \"normal\" or \"high\", not \"{}\"", word));
-    if (plan_.queues.size() <= position) plan_.queues.resize(position + 1, Priority::normal);
-    // Queues are made once for the round: the last word about one holds.
-    if (!text.text().empty()) plan_.queues[position] = priority;
+    const std::int64_t count =
+        integer_of(branch.multiprocessors, plain_.front().scope(), "the number of multiprocessors");
+    if (count < 0 || count > 1'000'000)
+      throw UserError(fmt::format("branch \"{}\" has {} multiprocessors; it takes 0 (wherever there is room) or more",
+                                  branch.name, count),
+                      branch.multiprocessors.place());
+    if (count == 0) return options;
+    options.multiprocessors = static_cast<std::uint32_t>(count);
+    options.first_multiprocessor = shared_out;
+    shared_out += options.multiprocessors;
+    return options;
+  }
+
+  /// The first queue like that which no other branch of the step has; made where there is none.
+  std::size_t queue_like(const QueueOptions& options, std::set<std::size_t>& taken) {
+    std::size_t queue = 0;
+    while (queue < plan_.queues.size() && (plan_.queues[queue] != options || taken.contains(queue))) ++queue;
+    if (queue == plan_.queues.size()) plan_.queues.push_back(options);
+    taken.insert(queue);
+    return queue + 1;
   }
 
   std::vector<std::size_t> order_of(const Step& step) const {
@@ -181,7 +195,7 @@ class RoundWalk {
   RoundPlan plan_;
   LoopVariables variables_;
   std::vector<ConfigurationScope> plain_, inside_;
-  std::size_t queue_ = 0, section_ = 0, turns_ = 0;
+  std::size_t queue_ = 0, section_ = 0, branch_number_ = 0, turns_ = 0;
   std::vector<Placed>* branch_ = nullptr;
 };
 
@@ -222,6 +236,14 @@ std::string race_between(const Kernel& one, const Kernel& other) {
 RoundPlan walk_round(const Problem& problem, const Constants& constants, const Configuration& configuration,
                      const Visit& visit) {
   return RoundWalk(problem, constants, configuration, visit).walk();
+}
+
+std::set<std::string> loop_variables(const Problem& problem) {
+  std::set<std::string> variables;
+  for_each_step(problem.steps, [&](const Step& step) {
+    if (step.kind == Kind::loop) variables.insert(step.variable);
+  });
+  return variables;
 }
 
 bool has_concurrency(const Problem& problem) {

@@ -23,11 +23,13 @@ struct RoundLaunch {
   std::size_t queue = 0;     ///< 0: the main one
   /// Counts up where queues fork and where they join: launches of one section run side by side, sections one after the other.
   std::size_t section = 0;
+  /// Of the concurrent step that it is in: counted from 1 as they are written; 0: in none.
+  std::size_t branch = 0;
 };
 
 struct RoundPlan {
   std::size_t launches = 0;                     ///< single ones
-  std::vector<QueueOptions::Priority> queues;   ///< those beside the main one
+  std::vector<QueueOptions> queues;             ///< those beside the main one
   BufferNames names;                            ///< at the end of the round
 };
 
@@ -37,6 +39,8 @@ struct RoundPlan {
 RoundPlan walk_round(const Problem& problem, const Constants& constants, const Configuration& configuration,
                      const std::function<void(const RoundLaunch&, const Scope&, const BufferNames&)>& visit);
 
+/// Variables of the workload's loops, wherever they stand.
+std::set<std::string> loop_variables(const Problem& problem);
 /// True when some launches may run side by side.
 bool has_concurrency(const Problem& problem);
 /// Kernels in the order in which they first run.

@@ -47,12 +47,13 @@ LoadedRound::LoadedRound(Device& device, const Problem& problem, const Constants
   plan_ = walk_round(problem, constants, configuration,
                      [&](const RoundLaunch& launch, const Scope& scope, const BufferNames& names) {
                        const std::size_t which = bound(binaries, launch, scope, names);
+                       note_first(launch.kernel, which, scope, names);
                        if (!steps_.empty() && steps_.back().kernel == which && steps_.back().queue == launch.queue &&
                            steps_.back().section == launch.section) {
                          steps_.back().launches += launch.launches;
                          return;
                        }
-                       steps_.push_back({which, launch.queue, launch.launches, launch.section});
+                       steps_.push_back({which, launch.queue, launch.launches, launch.section, launch.branch});
                        kernel_of_.push_back(launch.kernel);
                      });
   if (steps_.empty()) throw UserError("a round of this configuration launches nothing");
@@ -103,16 +104,33 @@ std::size_t LoadedRound::bound(std::span<const Binary> binaries, const RoundLaun
   }
 }
 
+void LoadedRound::note_first(std::size_t kernel, std::size_t bound, const Scope& scope, const BufferNames& names) {
+  if (!problem_.kernels[kernel].verification || first_launches_.contains(kernel)) return;
+  FirstLaunch& first = first_launches_[kernel];
+  first.bound = bound;
+  first.names = names;
+  for (const std::string& variable : loop_variables(problem_)) first.variables[variable] = *scope(variable);
+}
+
+const LoadedRound::FirstLaunch* LoadedRound::first_launch(std::size_t kernel) const {
+  const auto found = first_launches_.find(kernel);
+  return found == first_launches_.end() ? nullptr : &found->second;
+}
+
+const std::vector<WorkloadStep>& LoadedRound::steps_in_sequence() {
+  if (!sequence_steps_.empty()) return sequence_steps_;
+  sequence_steps_ = steps_;
+  // Branches are written in the order of their branch numbers.
+  std::stable_sort(sequence_steps_.begin(), sequence_steps_.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
+    return std::pair(a.section, a.branch) < std::pair(b.section, b.branch);
+  });
+  for (WorkloadStep& step : sequence_steps_) step.queue = step.section = 0;
+  return sequence_steps_;
+}
+
 Workload& LoadedRound::in_sequence() {
-  if (!sequence_) {
-    std::vector<WorkloadStep> steps = steps_;
-    // Branches have their queues in the order in which they are written.
-    std::stable_sort(steps.begin(), steps.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
-      return std::pair(a.section, a.queue) < std::pair(b.section, b.queue);
-    });
-    for (WorkloadStep& step : steps) step.queue = step.section = 0;
-    sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), std::move(steps));
-  }
+  if (!sequence_)
+    sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), steps_in_sequence());
   return *sequence_;
 }
 

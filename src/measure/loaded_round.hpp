@@ -27,6 +27,18 @@ class LoadedRound {
   bool concurrent() const { return !plan_.queues.empty(); }
   /// The same launches one after the other, branches as they are written.
   Workload& in_sequence();
+  /// Their steps: those of kernels() without queues.
+  const std::vector<WorkloadStep>& steps_in_sequence();
+  /// What a step launches, bound.
+  LoadedKernel& bound_kernel(const WorkloadStep& step) { return *loaded_[step.kernel]; }
+  /// Where a kernel is first launched in the round.
+  struct FirstLaunch {
+    std::size_t bound = 0;  ///< WorkloadStep::kernel there
+    BufferNames names;
+    std::map<std::string, Value> variables;  ///< of the loops around it; 0 for all others
+  };
+  /// nullptr for a kernel that is not launched.
+  const FirstLaunch* first_launch(std::size_t kernel) const;
   /// Position in Problem::kernels of a step's kernel.
   std::size_t kernel_of(std::size_t step) const { return kernel_of_[step]; }
   /// The kernel that was queued last in the first round.
@@ -38,6 +50,7 @@ class LoadedRound {
   void load(std::span<const Binary> binaries);
   std::size_t bound(std::span<const Binary> binaries, const RoundLaunch& launch, const Scope& scope,
                     const BufferNames& names);
+  void note_first(std::size_t kernel, std::size_t bound, const Scope& scope, const BufferNames& names);
   void note_occupancy(std::size_t kernel, Measurement& result) const;
 
   Device& device_;
@@ -50,6 +63,8 @@ class LoadedRound {
   std::map<std::string, std::size_t> by_use_;
   std::vector<WorkloadStep> steps_;
   std::vector<std::size_t> kernel_of_;
+  std::map<std::size_t, FirstLaunch> first_launches_;  ///< by kernel
+  std::vector<WorkloadStep> sequence_steps_;
   RoundPlan plan_;
   std::unique_ptr<KernelWorkload> workload_, sequence_;
 };

@@ -221,9 +221,13 @@ bool ProblemBuffers::has_in_out() const {
 }
 
 void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into) const {
-  const auto other = final_names_.find(name);
+  read_as(final_names_, name, into);
+}
+
+void ProblemBuffers::read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const {
+  const auto other = names.find(name);
   into.resize(bytes(name));
-  device_.read(slot(other == final_names_.end() ? name : other->second).live->inside(), into);
+  device_.read(slot(other == names.end() ? name : other->second).live->inside(), into);
 }
 
 void ProblemBuffers::write(const std::string& name, std::span<const std::byte> contents) {

@@ -55,6 +55,8 @@ class ProblemBuffers {
   std::size_t bytes(const std::string& name) const { return slot(name).bytes; }
   /// The device's contents.
   void read(const std::string& name, std::vector<std::byte>& into) const;
+  /// What an argument of that name holds where names stand for what `names` says.
+  void read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const;
   /// New contents of as many bytes, until the next restore().
   void write(const std::string& name, std::span<const std::byte> contents);
 

@@ -10,6 +10,7 @@
 #include "ergotune/power/control.hpp"
 #include "kernel/configure.hpp"
 #include "measure/clock_watch.hpp"
+#include "measure/kernel_checks.hpp"
 #include "measure/loaded_round.hpp"
 #include "measure/mix.hpp"
 #include "measure/observation.hpp"
@@ -35,6 +36,7 @@ struct Runner::State {
   Constants constants;
   ProblemBuffers buffers;
   OutputCheck outputs;
+  KernelChecks kernel_checks;
   Timer timer;
   Observation observation;
   ClockWatch watch;
@@ -50,6 +52,7 @@ struct Runner::State {
         constants(p.constants_for(d.info().name, d.info().properties)),
         buffers(d, argument_lists(p), constants, nullptr, swapped_buffers(p)),
         outputs(p, d, buffers, options),
+        kernel_checks(p, d, buffers, constants),
         timer(device, options) {
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
     for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options, &notes}));
@@ -63,6 +66,7 @@ struct Runner::State {
   void run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& run,
            Measurement& result);
   double first_round(LoadedRound& round);
+  bool check(LoadedRound& round, const Configuration& configuration, bool reference_only, Measurement& result);
   bool verify(LoadedRound& round, bool reference_only, Measurement& result);
   bool race(LoadedRound& round);
   double warm_up(Workload& workload, double expected_seconds);
@@ -110,6 +114,21 @@ bool Runner::State::verify(LoadedRound& round, bool reference_only, Measurement&
     return false;
   }
   return true;
+}
+
+/// Single kernels first: what a wrong one leaves must not become what others are compared with.
+bool Runner::State::check(LoadedRound& round, const Configuration& configuration, bool reference_only,
+                          Measurement& result) {
+  if (!options.verify || !kernel_checks.wanted()) return !outputs.wanted() || verify(round, reference_only, result);
+  if (!kernel_checks.verify(round, configuration, result)) return false;
+  if (!outputs.wanted()) return true;
+  const Quantity of_kernels = result.quantities["error"];
+  buffers.restore();
+  timer.once(round.workload());
+  const bool right = verify(round, reference_only, result);
+  Quantity& error = result.quantities["error"];
+  if (of_kernels.value > error.value || error.n == 0) error = of_kernels;
+  return right;
 }
 
 /// Whether the kernels are right when they run one after the other.
@@ -255,8 +274,8 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   }
   if (!run.reference_only) outputs.expect(configuration);
   const double first_seconds = first_round(round);
-  if (outputs.wanted()) {
-    const bool right = verify(round, run.reference_only, result);
+  if (outputs.wanted() || kernel_checks.wanted()) {
+    const bool right = check(round, configuration, run.reference_only, result);
     result.verify_seconds = host_seconds() - started;
     inputs_suspect = !right;
     if (!right) return;

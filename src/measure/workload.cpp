@@ -18,7 +18,7 @@ constexpr std::size_t kMostGraphSteps = 20'000;
 
 KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels,
                                std::vector<WorkloadStep> steps,
-                               const std::vector<QueueOptions::Priority>& priorities)
+                               const std::vector<QueueOptions>& options)
     : device_(device), kernels_(std::move(kernels)), steps_(std::move(steps)) {
   std::size_t queues = 1;
   for (const WorkloadStep& step : steps_) {
@@ -28,9 +28,7 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
     queues = std::max(queues, step.queue + 1);
   }
   for (std::size_t i = 1; i < queues; ++i) {
-    QueueOptions options;
-    if (i <= priorities.size()) options.priority = priorities[i - 1];
-    queues_.push_back(device_.make_queue(options));
+    queues_.push_back(device_.make_queue(i <= options.size() ? options[i - 1] : QueueOptions()));
     joins_.push_back(device_.make_marker());
   }
   if (!queues_.empty()) fork_ = device_.make_marker();

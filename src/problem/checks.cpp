@@ -148,8 +148,12 @@ void check_names(const Problem& problem) {
           restriction.name.empty() ? fmt::format("restriction {}", i + 1)
                                    : fmt::format("restriction \"{}\"", restriction.name));
   }
-  for (std::size_t k = 0; k < problem.kernels.size(); ++k)
-    check_kernel(problem.kernels[k], constants, names_inside(problem, k, names));
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
+    const Names inside = names_inside(problem, k, names);
+    check_kernel(problem.kernels[k], constants, inside);
+    if (const auto& own = problem.kernels[k].verification; own && own->reference)
+      check_kernel(*own->reference, constants, inside);
+  }
   check_workload(problem, names);
   if (problem.verification.reference) {
     check_kernel(*problem.verification.reference, constants, names);

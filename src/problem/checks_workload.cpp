@@ -58,7 +58,10 @@ class WorkloadCheck {
         return swap(step);
       case Kind::concurrent:
         check(step.order, names_, "\"order\"");
-        for (const Step& branch : step.steps) check(branch.priority, names_, "\"priority\"");
+        for (const Step& branch : step.steps) {
+          check(branch.priority, names_, "\"priority\"");
+          check(branch.multiprocessors, names_, "\"multiprocessors\"");
+        }
         break;
       case Kind::group:
         break;

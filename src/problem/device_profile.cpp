@@ -97,6 +97,7 @@ DeviceProfile parse(std::string_view text, const std::string& file) {
     }
   }
   profile.properties.emplace("device.name", Value(profile.name));
+  profile.properties.emplace("device.multiprocessor_unit", Value(std::int64_t{1}));  // a model is taken apart as one likes
 
   if (const toml::table* sources = document["sources"].as_table()) {
     for (const auto& [pattern, node] : *sources) {

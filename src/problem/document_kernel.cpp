@@ -95,6 +95,7 @@ Json write(const Kernel& kernel) {
               {"shared_memory_bytes", write(kernel.launch.shared_memory_bytes)},
               {"options", options}};
   if (!kernel.name.empty()) json["name"] = kernel.name;
+  if (kernel.verification) json["verification"] = write(*kernel.verification);
   return json;
 }
 Kernel read_kernel(const Json& json) {
@@ -110,6 +111,8 @@ Kernel read_kernel(const Json& json) {
   for (const auto& [language, list] : json.at("options").items()) {
     kernel.options[language] = read_list<Template>(list, read_template);
   }
+  if (json.contains("verification"))
+    kernel.verification = std::make_shared<Verification>(read_verification(json.at("verification")));
   return kernel;
 }
 

@@ -17,6 +17,7 @@ Json write(const Step& step) {
               {"steps", write_list(step.steps)},
               {"order", write(step.order)},
               {"priority", write(step.priority)},
+              {"multiprocessors", write(step.multiprocessors)},
               {"place", write(step.place)}};
 }
 
@@ -35,6 +36,7 @@ Step read_step(const Json& json) {
   step.steps = read_list<Step>(json.at("steps"), read_step);
   step.order = read_template(json.at("order"));
   step.priority = read_template(json.at("priority"));
+  if (json.contains("multiprocessors")) step.multiprocessors = read_expression(json.at("multiprocessors"));
   step.place = read_place(json.at("place"));
   return step;
 }

@@ -84,6 +84,8 @@ Json describe(const Argument& argument) {
   return json;
 }
 
+Json describe(const Verification& verification);
+
 Json describe(const Kernel& kernel) {
   Json sources = Json::object();  // sorted: a device takes the one it compiles
   for (const auto& language :
@@ -103,12 +105,14 @@ Json describe(const Kernel& kernel) {
               {"shared_memory_bytes", plain(kernel.launch.shared_memory_bytes)},
               {"options", options}};
   if (!kernel.name.empty()) json["name"] = kernel.name;
+  if (kernel.verification) json["verification"] = describe(*kernel.verification);
   return json;
 }
 
 Json describe(const Step& step) {
   using Kind = Step::Kind;
   Json json{{"kind", static_cast<int>(step.kind)}, {"priority", write(step.priority)}};
+  if (step.multiprocessors.to_string() != "0") json["multiprocessors"] = plain(step.multiprocessors);
   Json steps = Json::array();
   for (const Step& inner : step.steps) steps.push_back(describe(inner));
   switch (step.kind) {

@@ -255,6 +255,22 @@ void read_expected_files(const Table& table, const std::filesystem::path& folder
 
 }  // namespace
 
+/// Of one kernel among several: its reference takes the kernel's own arguments.
+std::shared_ptr<Verification> read_own_verification(const Table& table, const Kernel& kernel,
+                                                    const KernelContext& context) {
+  const std::string tables = "a table \"kernel\" or \"host_function\" in " + table.title();
+  for (const char* key : {"reference", "files"}) {
+    if (!table.has(key)) continue;
+    throw UserError(fmt::format("\"{}\" belongs in [verification], which looks at what a round leaves; a kernel's own "
+                                "verification has a reference: {}",
+                                key, tables),
+                    table.key_place(key));
+  }
+  if (!table.has("kernel") && !table.has("host_function"))
+    throw UserError(fmt::format("{} has no reference; say {}", table.title(), tables), table.place());
+  return std::make_shared<Verification>(read_verification(table, {kernel}, context));
+}
+
 std::string read_text_file(const std::filesystem::path& file, const std::string& what,
                            const SourcePlace& place) {
   std::error_code error;
@@ -272,7 +288,7 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
 Kernel read_kernel(const Table& table, const KernelContext& context) {
   std::vector<std::string> keys{"function", "source", "include_folders", "launch", "options"};
   if (!context.main) keys.push_back("arguments");
-  if (context.named) keys.push_back("parameters");
+  if (context.named) keys.insert(keys.end(), {"parameters", "verification"});
   table.allow(keys);
   Kernel kernel;
   const std::string function = table.text("function", "the name of the kernel function");
@@ -290,6 +306,8 @@ Kernel read_kernel(const Table& table, const KernelContext& context) {
   } else if (const toml::node* arguments = table.find("arguments")) {
     kernel.arguments = read_arguments(table, *arguments, context.folder, context.buffers);
   }
+  if (const auto own = context.named ? table.optional_table("verification") : std::nullopt)
+    kernel.verification = read_own_verification(*own, kernel, context);
   return kernel;
 }
 

@@ -87,18 +87,32 @@ std::vector<Step> steps_of(const Problem& problem) {
   return steps;
 }
 
+bool launches_any(const Step& step) {
+  return step.kind == Step::Kind::launch || std::any_of(step.steps.begin(), step.steps.end(), launches_any);
+}
+
 void flatten(std::vector<Step>& steps) {
   for (Step& step : steps) {
     flatten(step.steps);
     if (step.kind != Step::Kind::concurrent) continue;
     step.kind = Step::Kind::group;
     step.order = step.priority = {};
+    for (Step& branch : step.steps) branch.multiprocessors = Expression::constant(0);
   }
 }
 
-void keep_only(std::vector<Step>& steps, std::size_t kernel) {
-  std::erase_if(steps, [&](const Step& step) { return step.kind == Step::Kind::launch && step.kernel != kernel; });
-  for (Step& step : steps) keep_only(step.steps, kernel);
+/// A concurrent step of one branch is left as that branch.
+void keep_only(std::vector<Step>& steps, const std::vector<std::size_t>& kernels) {
+  const auto kept = [&](std::size_t kernel) { return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end(); };
+  std::erase_if(steps, [&](const Step& step) { return step.kind == Step::Kind::launch && !kept(step.kernel); });
+  for (Step& step : steps) {
+    keep_only(step.steps, kernels);
+    if (step.kind != Step::Kind::concurrent) continue;
+    // Branches of swaps alone launch nothing.
+    std::erase_if(step.steps, [](const Step& branch) { return !launches_any(branch); });
+    step.order = {};
+    if (step.steps.size() < 2) step.kind = Step::Kind::group;
+  }
   std::erase_if(steps, [](const Step& step) {
     return step.kind != Step::Kind::launch && step.kind != Step::Kind::swap && step.steps.empty();
   });
@@ -112,9 +126,15 @@ std::vector<Step> steps_in_sequence(const Problem& problem) {
   return steps;
 }
 
+std::vector<Step> steps_of_kernels(const Problem& problem, const std::vector<std::size_t>& kernels) {
+  std::vector<Step> steps = steps_of(problem);
+  keep_only(steps, kernels);
+  return steps;
+}
+
 std::vector<Step> steps_alone(const Problem& problem, std::size_t kernel) {
   std::vector<Step> steps = steps_in_sequence(problem);
-  keep_only(steps, kernel);
+  keep_only(steps, {kernel});
   return steps;
 }
 

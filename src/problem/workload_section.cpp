@@ -37,7 +37,9 @@ void read_named_kernels(const Table& root, KernelContext context, Problem& probl
                       entry.place);
     const Table inner = table.table(entry);
     problem.kernels.push_back(read_kernel(inner, context));
-    problem.kernels.back().name = entry.key;
+    Kernel& kernel = problem.kernels.back();
+    kernel.name = entry.key;
+    if (kernel.verification) kernel.verification->reference->name = entry.key;  // it sees the same names
     add(problem.parameters, read_own_parameters(inner, entry.key));
   }
   if (problem.kernels.empty())
@@ -78,7 +80,7 @@ class StepReader {
     else if (table.has("concurrent"))
       step = concurrent(table);
     else
-      table.allow({"kernel", "for", "swap", "concurrent", "launches", "steps", "order", "priority"});
+      table.allow({"kernel", "for", "swap", "concurrent", "launches", "steps", "order", "priority", "multiprocessors"});
     if (step.name.empty() && step.variable.empty() && step.first.empty() && step.steps.empty())
       throw UserError(fmt::format("{} needs one of \"kernel\", \"for\", \"swap\", \"concurrent\"", table.title()),
                       table.place());
@@ -153,7 +155,7 @@ class StepReader {
   }
 
   Step concurrent(const Table& table) {
-    table.allow({"concurrent", "launches", "order", "priority"});
+    table.allow({"concurrent", "launches", "order", "priority", "multiprocessors"});
     if (inside_concurrent_)
       throw UserError("a concurrent step cannot stand in another: its branches run side by side already",
                       table.key_place("concurrent"));
@@ -180,6 +182,7 @@ class StepReader {
     read_launches(table, branches, step);
     read_order(table, branches, step);
     read_priorities(table, branches, step);
+    read_multiprocessors(table, branches, step);
     inside_concurrent_ = false;
     return step;
   }
@@ -230,6 +233,14 @@ class StepReader {
         throw UserError(fmt::format("a priority is \"low\", \"normal\" or \"high\", not \"{}\"", word),
                         table->place_of(*entry.node));
     }
+  }
+
+  static void read_multiprocessors(const Table& parent, const std::vector<std::string>& branches, Step& step) {
+    const auto table = parent.optional_table("multiprocessors");
+    if (!table) return;
+    for (const Entry& entry : table->entries())
+      branch_named(step, branches, entry.key, entry.place).multiprocessors =
+          table->expression_of(*entry.node, "the multiprocessors of \"" + entry.key + "\"");
   }
 
   std::vector<std::string> names_;

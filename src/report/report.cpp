@@ -147,6 +147,11 @@ class ReportDocument {
     document["analysis"] = analysis_section(recording_, {default_row, space_size()});
     document["failures"] = failures();
     document["environment"] = source_.environment;
+    if (const auto shares = source_.environment.find("attribution"); shares != source_.environment.end()) {
+      document["attribution"] = *shares;
+      document["environment"].erase("attribution");
+      for (const char* quantity : {"time", "energy"}) document["units"][quantity] = unit_of(quantity, {});
+    }
     for (const auto& warning : recording_.warnings) document["environment"]["note"] = warning;
     return document;
   }

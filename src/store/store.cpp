@@ -178,6 +178,14 @@ std::string Store::document(std::int64_t session) const {
   return state_->text_of_session("SELECT document FROM sessions WHERE id = ?", session);
 }
 
+void Store::note(std::int64_t session, const std::string& key, const std::string& json) {
+  Json document = Json::parse(environment(session), nullptr, false);
+  if (!document.is_object()) document = Json::object();
+  document[key] = Json::parse(json);
+  Statement update(state_->database, "UPDATE sessions SET environment = ? WHERE id = ?");
+  state_->change(update.bind(1, document.dump()).bind(2, session));
+}
+
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   const std::string text = configuration_text(stored.configuration);
   const Measurement& measurement = stored.measurement;

@@ -273,10 +273,13 @@ void note_macro_clashes(Target& target) {
     for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
       target.notes.push_back(words);
   };
-  for (const Kernel& kernel : target.original.kernels) note(kernel);
-  if (const auto& reference = target.original.verification.reference;
-      reference && has_source_for(*reference, target.device.backend))
-    note(*reference);
+  std::vector<const Verification*> verifications{&target.original.verification};
+  for (const Kernel& kernel : target.original.kernels) {
+    note(kernel);
+    if (kernel.verification) verifications.push_back(kernel.verification.get());
+  }
+  for (const Verification* v : verifications)
+    if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
 }
 
 void note_what_nobody_checks(Target& target, const TargetOptions& options) {

@@ -31,6 +31,8 @@ class CudaTest : public testing::Test {
     retained_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_retained"));
     hold_ = reinterpret_cast<void (*)(void*, bool)>(dlsym(library, "fake_cuda_hold"));
     priority_ = reinterpret_cast<int (*)(void*)>(dlsym(library, "fake_cuda_priority"));
+    multiprocessors_ = reinterpret_cast<unsigned (*)(void*, unsigned*)>(dlsym(library, "fake_cuda_multiprocessors"));
+    greens_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_greens"));
     streams_ = reinterpret_cast<int (*)()>(dlsym(library, "fake_cuda_streams"));
     tensor_ = reinterpret_cast<std::uint64_t (*)(std::size_t, int)>(dlsym(library, "fake_cuda_tensor"));
     reinterpret_cast<void (*)()>(dlsym(library, "fake_cuda_reset"))();
@@ -42,6 +44,8 @@ class CudaTest : public testing::Test {
   int (*retained_)() = nullptr;
   void (*hold_)(void*, bool) = nullptr;
   int (*priority_)(void*) = nullptr;
+  unsigned (*multiprocessors_)(void*, unsigned*) = nullptr;
+  int (*greens_)() = nullptr;
   int (*streams_)() = nullptr;
   std::uint64_t (*tensor_)(std::size_t, int) = nullptr;
   std::unique_ptr<Device> device_;
@@ -56,6 +60,7 @@ TEST_F(CudaTest, DevicesAreDescribedAsTheirSensorsKnowThem) {
   for (const auto& name : property_names()) EXPECT_TRUE(info.properties.contains(name)) << name;
   EXPECT_EQ(info.properties.at("device.compute_capability").as_integer(), 90);
   EXPECT_EQ(info.properties.at("device.multiprocessors").as_integer(), 132);
+  EXPECT_EQ(info.properties.at("device.multiprocessor_unit").as_integer(), 8);
 }
 
 TEST_F(CudaTest, CudaComesFirstAndIsFoundByUuid) {
@@ -275,6 +280,71 @@ TEST_F(CudaTest, SynchroniseWaitsForEveryQueueThatLives) {
   queue = device_->make_queue();
   device_->launch(*kernel, 1, queue.get());
   EXPECT_EQ(fault_of([&] { device_->synchronise(); }), DeviceFault::runtime);
+}
+
+QueueOptions part(std::uint32_t first, std::uint32_t count,
+                  QueueOptions::Priority priority = QueueOptions::Priority::normal) {
+  QueueOptions options;
+  options.priority = priority;
+  options.multiprocessors = count;
+  options.first_multiprocessor = first;
+  return options;
+}
+
+TEST_F(CudaTest, AQueueMayHaveMultiprocessorsForItself) {
+  unsigned first = 99;
+  auto queue = device_->make_queue(part(0, 64));
+  auto other = device_->make_queue(part(64, 68, QueueOptions::Priority::high));
+  EXPECT_EQ(multiprocessors_(queue->native_handle(), &first), 64u);
+  EXPECT_EQ(first, 0u);
+  EXPECT_EQ(multiprocessors_(other->native_handle(), &first), 68u);  // 8 groups of 8 and the 4 that are left
+  EXPECT_EQ(first, 64u);
+  EXPECT_EQ(priority_(other->native_handle()), -5);
+  EXPECT_EQ(multiprocessors_(device_->make_queue()->native_handle(), &first), 0u);
+  auto same = device_->make_queue(part(0, 64));
+  EXPECT_EQ(greens_(), 2);  // those who ask for the same share it
+  queue.reset();
+  other.reset();
+  EXPECT_EQ(greens_(), 1);
+  same.reset();
+  EXPECT_EQ(greens_(), 0);
+}
+
+TEST_F(CudaTest, LongRunsOnAPartOfTheDeviceAreNoGraphsOfTheWhole) {
+  const auto kernel = load("add_one");
+  const auto x = upload(*device_, std::vector<int>{0});
+  kernel->bind({}, {of(*x), scalar(1)});
+  const auto queue = device_->make_queue(part(0, 8));
+  device_->launch(*kernel, 1000, queue.get());
+  device_->synchronise();
+  EXPECT_EQ(count_("cuGraphLaunch"), 0);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1000);
+}
+
+TEST_F(CudaTest, PartsThatTheDriverDoesNotGiveAreRefused) {
+  const auto refusal = [&](const QueueOptions& options) {
+    try {
+      device_->make_queue(options);
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.fault(), DeviceFault::launch);
+      return std::string(error.what());
+    }
+    return std::string("given");
+  };
+  EXPECT_THAT(refusal(part(0, 12)), HasSubstr("multiprocessors 1 to 12 of 132"));
+  EXPECT_THAT(refusal(part(0, 12)), HasSubstr("in multiples of 8, up to 128"));
+  EXPECT_THAT(refusal(part(4, 8)), HasSubstr("5 to 12"));
+  EXPECT_THAT(refusal(part(64, 72)), HasSubstr("65 to 136"));
+  EXPECT_EQ(refusal(part(128, 4)), "given");
+  EXPECT_EQ(refusal(part(0, 132)), "given");
+}
+
+TEST_F(CudaTest, AnOlderDriverGivesNoParts) {
+  setenv("FAKE_CUDA_NO_PARTS", "1", 1);
+  const auto old = open_device("cuda:0");
+  EXPECT_EQ(old->info().properties.at("device.multiprocessor_unit").as_integer(), 0);
+  EXPECT_EQ(fault_of([&] { old->make_queue(part(0, 8)); }), DeviceFault::unsupported);
+  unsetenv("FAKE_CUDA_NO_PARTS");
 }
 
 TEST_F(CudaTest, PriorityIsAHintOfTheQueue) {

@@ -50,6 +50,7 @@ inline std::vector<std::string> property_names() {
   return {"device.max_threads_per_block",
           "device.shared_memory_per_block",
           "device.multiprocessors",
+          "device.multiprocessor_unit",
           "device.warp_size",
           "device.registers_per_block",
           "device.registers_per_multiprocessor",

@@ -245,6 +245,37 @@ kernel void raise(global volatile int* flag) { atomic_xchg(flag, 1); })",
   EXPECT_EQ(download<int>(*device_, *met, 1)[0], 1);
 }
 
+// Two work-groups that wait for each other meet only where both run at once: on two compute units, not on one.
+TEST_F(OpenclTest, AQueueMayHaveComputeUnitsForItself) {
+  const auto& properties = device_->info().properties;
+  if (properties.at("device.multiprocessor_unit").as_integer() != 1 || properties.at("device.multiprocessors").as_integer() < 2)
+    GTEST_SKIP() << "one compute unit, or a device that is not taken apart";
+  const auto kernel = device_->load(device_->make_compiler()->compile(job(R"(
+kernel void meet(global volatile int* here, global int* met, int patience) {
+  atomic_inc(here);
+  int seen = 0;
+  for (int i = 0; i < patience && seen < 2; ++i) seen = atomic_add(here, 0);
+  met[get_global_id(0)] = seen < 2 ? 0 : 1;
+})",
+                                                                          "meet")));
+  const auto met_on = [&](std::uint32_t first, std::uint32_t count, int patience) {
+    QueueOptions options;
+    options.multiprocessors = count;
+    options.first_multiprocessor = first;
+    const auto queue = device_->make_queue(options);
+    const auto here = upload(*device_, std::vector<int>{0}), met = upload(*device_, std::vector<int>{0, 0});
+    kernel->bind({{2, 1, 1}, {1, 1, 1}, 0}, {of(*here), of(*met), scalar(patience)});
+    device_->launch(*kernel, 1, queue.get());
+    device_->synchronise();
+    const auto found = download<int>(*device_, *met, 2);
+    return found[0] + found[1];
+  };
+  EXPECT_EQ(met_on(0, 2, 2000000000), 2);
+  EXPECT_EQ(met_on(0, 1, 200000), 1);  // the first ran and ended by itself, the second found it gone by
+  EXPECT_EQ(met_on(1, 1, 200000), 1);
+  EXPECT_EQ(fault_of([&] { met_on(1, 100000, 1); }), DeviceFault::launch);
+}
+
 // A slow kernel on one queue, and on another one that reads what it wrote.
 TEST_F(OpenclTest, AQueueWaitsForAMarkerOfAnother) {
   auto twice = job("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }", "twice");

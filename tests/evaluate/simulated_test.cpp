@@ -148,6 +148,39 @@ TEST(SimulatedDevice, ListsTheProfilesClocksAndLimits) {
   EXPECT_EQ(problem.parameters[1].values.back().as_real(), 700);
 }
 
+TEST(SimulatedDevice, KernelsMayHaveMultiprocessorsForThemselves) {
+  // Two kernels bound by arithmetic: on the whole device one takes t; on so many of n multiprocessors each takes n / of them.
+  const Problem problem = parse_problem(R"toml(
+[kernels.a]
+function = "a"
+parameters = { B = [256] }
+launch = { global = [16777216], block = ["B"] }
+[kernels.b]
+function = "b"
+launch = { global = [16777216], block = [256] }
+[simulation.a]
+flops = 1e12
+bytes = 0
+efficiency = 0.5
+[simulation.b]
+flops = 1e12
+bytes = 0
+efficiency = 0.5
+[workload]
+parameters = { A = [0, 27, 54, 200] }
+steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "max(0, device.multiprocessors - workload.A) if workload.A else 0" } }]
+)toml",
+                                        "p.toml");
+  const SimulatedDevice device(load_device_profile("a100"), problem, problem.parameters, {});
+  const auto at = [&](int multiprocessors) { return device.truth({Value(256), Value(multiprocessors)}); };
+  ASSERT_EQ(at(54).status, Status::ok) << at(54).message;
+  EXPECT_NEAR(at(54).value("time.a").value() / at(0).value("time.a").value(), 1, 0.05);  // halves, and whole ones in turns
+  EXPECT_NEAR(at(54).value("time").value() / at(0).value("time").value(), 1, 0.05);
+  EXPECT_NEAR(at(27).value("time").value() / at(54).value("time").value(), 2, 0.1);  // a has a quarter, b ends long before
+  EXPECT_NEAR(at(27).value("time.b").value() / at(54).value("time.b").value(), 54.0 / 81, 0.05);
+  EXPECT_EQ(at(200).status, Status::launch_error);
+}
+
 TEST(SimulatedDevice, AnUnknownNameInTheTableIsTheUsersMistake) {
   Problem problem;
   problem.simulation["flop"] = Expression::parse("1");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/problem/steps.hpp"
 #include "kernel/configure.hpp"
@@ -97,8 +98,33 @@ TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
               ElementsAre("b*1 q0 s0 1x1 y", "b*4 q3 s1 1x1 y", "a*1 q2 s1 1x4 y", "a*1 q2 s1 2x4 y", "a*1 q1 s1 1x4 y",
                           "a*1 q0 s2 1x4 y"));
   ASSERT_EQ(plan.queues.size(), 3u);
-  EXPECT_EQ(plan.queues[2], QueueOptions::Priority::high);
+  EXPECT_EQ(plan.queues[2].priority, QueueOptions::Priority::high);
   EXPECT_TRUE(has_concurrency(problem));
+}
+
+TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
+  const std::string steps =
+      "{ concurrent = [\"a\", \"b\"], multiprocessors = { a = \"workload.S\", b = \"12 - workload.S if workload.S else 0\" } }, "
+      "{ concurrent = [\"b\", \"a\"], multiprocessors = { b = 4 } }, { concurrent = [\"a\", \"b\"] }";
+  const auto plan_of = [&](const std::string& values) {
+    RoundPlan plan;
+    launches(problem_with(steps, "parameters = { S = " + values + " }"), &plan);
+    return plan.queues;
+  };
+  const QueueOptions anywhere, first4{.multiprocessors = 4}, next8{.multiprocessors = 8, .first_multiprocessor = 4};
+  // The second step's "b" has the part that "a" had in the first; queues that are alike serve again.
+  EXPECT_THAT(plan_of("[4]"), ElementsAre(first4, next8, anywhere, anywhere));
+  EXPECT_THAT(plan_of("[0]"), ElementsAre(anywhere, anywhere, first4));
+  EXPECT_THROW(plan_of("[-1]"), UserError);
+  const Problem problem = problem_with(steps, "parameters = { S = [4, 0] }");
+  Problem other = problem;
+  other.steps[1].steps[0].multiprocessors = Expression::constant(6);
+  EXPECT_NE(identity_of(problem), identity_of(other));
+  Problem sequence = problem;
+  sequence.steps = steps_in_sequence(problem);
+  RoundPlan plan;
+  launches(sequence, &plan);
+  EXPECT_THAT(plan.queues, IsEmpty());
 }
 
 TEST(Round, OneThatNeverEndsIsRefused) {

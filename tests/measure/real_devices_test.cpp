@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/runner.hpp"
 #include "ergotune/measure/workload.hpp"
@@ -226,6 +228,75 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, RealDevice, ::testing::ValuesIn(backends()),
                          [](const auto& info) { return info.param; });
+
+/// A GPU: its multiprocessors have numbers that a kernel can read.
+class RealDeviceParts : public RealDevice {
+ protected:
+  void SetUp() override {
+    RealDevice::SetUp();
+    CompileJob job;
+    job.language = Language::cuda;
+    job.function = "where";
+    job.source =
+        "extern \"C\" __global__ void where(int* out) {\n"
+        "  unsigned number; asm volatile(\"mov.u32 %0, %%smid;\" : \"=r\"(number));\n"
+        "  const long long begin = clock64(); while (clock64() - begin < 100000) {}\n"
+        "  if (threadIdx.x == 0) out[blockIdx.x] = (int)number; }\n";
+    const Binary binary = device->make_compiler()->compile(job);
+    for (auto& memory : out) {
+      memory = device->allocate(kBlocks * sizeof(int));
+      KernelArgument argument;
+      argument.buffer = memory.get();
+      kernels.push_back(device->load(binary));
+      kernels.back()->bind({{kBlocks, 1, 1}, {512, 1, 1}, 0}, {argument});
+    }
+  }
+  std::set<int> multiprocessors(std::size_t of) {
+    std::vector<int> numbers(kBlocks);
+    device->read(*out[of], std::as_writable_bytes(std::span(numbers)));
+    return {numbers.begin(), numbers.end()};
+  }
+  static constexpr std::uint32_t kBlocks = 4000;
+  std::unique_ptr<Buffer> out[2];
+  std::vector<std::unique_ptr<LoadedKernel>> kernels;
+};
+
+TEST_P(RealDeviceParts, KernelsStayOnTheMultiprocessorsOfTheirQueue) {
+  const auto& properties = device->info().properties;
+  const auto total = static_cast<std::uint32_t>(properties.at("device.multiprocessors").as_integer());
+  const auto unit = static_cast<std::uint32_t>(properties.at("device.multiprocessor_unit").as_integer());
+  if (unit == 0 || unit >= total) GTEST_SKIP() << "this GPU, or its driver, is not taken apart";
+  const std::uint32_t first = total / 3 / unit * unit;
+  const QueueOptions one{.multiprocessors = first},
+      other{.multiprocessors = total - first, .first_multiprocessor = first};
+  KernelWorkload beside(*device, {kernels[0].get(), kernels[1].get()}, {{.kernel = 0, .queue = 1}, {.kernel = 1, .queue = 2}},
+                        {one, other});
+  fmt::print("{} multiprocessors in multiples of {}\n", total, unit);
+  for (const bool graph : {false, true}) {  // the second round may be a graph
+    for (const auto& memory : out) device->fill(*memory, 0);
+    beside.launch(graph ? 2 : 1);
+    device->synchronise();
+    const std::set<int> a = multiprocessors(0), b = multiprocessors(1);
+    fmt::print("{}: {} and {} multiprocessors\n", graph ? "again" : "queued", a.size(), b.size());
+    EXPECT_EQ(a.size(), first);
+    EXPECT_EQ(b.size(), total - first);
+    for (const int number : a) EXPECT_FALSE(b.contains(number)) << number;
+  }
+  // Launches of one kernel, back to back, are no graph of the whole device either.
+  const auto queue = device->make_queue(one);
+  device->launch(*kernels[0], 300, queue.get());
+  device->synchronise();
+  EXPECT_EQ(multiprocessors(0).size(), first);
+}
+
+std::vector<std::string> gpus() {
+  for (const auto& info : list_devices())
+    if (info.id == "cuda:0") return {"cuda"};
+  return {};
+}
+INSTANTIATE_TEST_SUITE_P(Backends, RealDeviceParts, ::testing::ValuesIn(gpus()),
+                         [](const auto& info) { return info.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealDeviceParts);  // where there is no GPU
 
 }  // namespace
 }  // namespace ergotune

@@ -113,6 +113,70 @@ TEST_F(SeveralKernels, ARaceIsAWrongResultThatSaysSo) {
   EXPECT_EQ(measure(two_kernels("{ concurrent = [\"twice\", \"third\"] }")).status, Status::ok);
 }
 
+/// A kernel's reference: one more function of the fake device, with the kernel's arguments and launch.
+std::shared_ptr<Verification> beside(const std::string& function, const Kernel& kernel) {
+  auto verification = std::make_shared<Verification>();
+  verification->kind = Verification::Kind::kernel;
+  verification->reference = std::make_shared<Kernel>(kernel);
+  verification->reference->function = Template::parse(function);
+  return verification;
+}
+
+TEST_F(SeveralKernels, AKernelIsHeldAgainstItsReferenceOnWhatItReadsInTheRound) {
+  Problem problem = two_kernels("{ kernel = \"twice\", launches = 2 }, { kernel = \"third\", launches = 3 }");
+  problem.kernels[1].verification = beside("reference", problem.kernels[1]);
+  int references = 0;
+  device.kernels["reference"] = [&](const FakeLaunch& launch) {
+    ++references;
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i];
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  Measurement result = measure(runner, 32, 32);
+  EXPECT_EQ(result.status, Status::ok) << result.message;
+  EXPECT_DOUBLE_EQ(result.quantities.at("error").value, 0);
+  EXPECT_EQ(measure(runner, 64, 64).status, Status::ok);
+  EXPECT_EQ(references, 1);  // the same contents and scalars
+  // Wrong only where "twice" has been before it: on the zeros that y begins with it is right.
+  device.kernels["third_32"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i] * (launch.buffers[0]->floats()[i] > 0 ? 1.5f : 1.0f);
+    return 1e-3;
+  };
+  result = measure(runner, 64, 32);
+  EXPECT_EQ(result.status, Status::wrong_result);
+  EXPECT_THAT(result.message, StartsWith("kernel \"third\" beside its reference: output \"z\": 255 of 256 elements differ"));
+  EXPECT_FALSE(result.quantities.contains("time"));
+}
+
+TEST_F(SeveralKernels, AWrongKernelNeverBecomesWhatOthersAreComparedWith) {
+  Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
+  problem.kernels[0].verification = beside("reference", problem.kernels[0]);
+  device.kernels["reference"] = device.kernels["twice_32"];
+  device.kernels["twice_64"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 7;
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 64, 32).status, Status::wrong_result);
+  EXPECT_FALSE(runner.has_reference());
+  EXPECT_EQ(measure(runner, 32, 32).status, Status::ok);
+}
+
+TEST_F(SeveralKernels, AReferenceHasTheScalarsAndBuffersOfTheFirstLaunch) {
+  Problem problem = two_kernels(
+      "{ swap = [\"x\", \"y\"] }, { swap = [\"x\", \"y\"] }, { for = \"k\", from = 5, to = 7, steps = [{ kernel = \"twice\" }] }, "
+      "{ kernel = \"third\" }");
+  problem.kernels[0].verification = beside("reference", problem.kernels[0]);
+  int add = 0;
+  device.kernels["reference"] = [&](const FakeLaunch& launch) {
+    std::memcpy(&add, launch.scalars[2].data(), sizeof add);
+    return device.kernels["twice_32"](launch);
+  };
+  EXPECT_EQ(measure(problem).status, Status::ok);
+  EXPECT_EQ(add, 5);
+}
+
 TEST_F(SeveralKernels, AFailureNamesItsKernel) {
   const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
   device.kernels["third_32"] = [](const FakeLaunch&) -> double { throw DeviceError(DeviceFault::launch, "too large"); };

@@ -86,3 +86,49 @@ def test_a_small_bound_is_kept():
     assert all(row["tried"] is None for row in rows)
     with pytest.raises(ergotune.UserError, match='no buffer "q"'):
         session.read("q")
+
+
+REFERENCE = """
+void reference(const float* y, float* z) {
+  for (int i = 0; i < N; ++i) {
+    float sum = 0;
+    for (int j = 0; j < REPEAT; ++j) sum += y[(i + j) % N];
+    z[i] = FACTOR * sum / REPEAT;
+  }
+}"""
+
+
+def with_reference(factor):
+    problem = pipeline()
+    problem.verify_kernel("reference", REFERENCE.replace("FACTOR", factor), relative_tolerance=1e-3)
+    return problem
+
+
+def test_a_single_kernel_is_held_against_its_reference():
+    settings = dict(device="opencl", budget=1, precision=0.5, max_seconds=0.02)
+    assert ergotune.Session(with_reference("1.0f"), **settings).best
+    with pytest.raises(ergotune.UserError, match='kernel "blur" beside its reference: output "z"'):
+        ergotune.Session(with_reference("1.5f"), **settings)
+    with pytest.raises(ergotune.UserError, match="is for a kernel among several"):
+        ergotune.Problem("one").verify_kernel("f", "void f(void) {}")
+
+
+def test_what_each_kernel_owes_is_modelled():
+    apart = ergotune.measure_apart(pipeline(), {"scale.BLOCK": 128}, attribute="shapley", device="opencl", precision=0.5, max_seconds=0.02)
+    rounds = {row["round"]: row["quantities"]["time"]["value"] for row in apart["rounds"]}
+    assert list(rounds) == ["as given", "in sequence", "scale alone", "blur alone"]
+    attributed = apart["attribution"]
+    assert attributed["provenance"] == "modelled"
+    shares = {kernel["name"]: kernel["time"] for kernel in attributed["kernels"]}
+    assert sum(share["value"] for share in shares.values()) == pytest.approx(rounds["as given"])
+    assert shares["blur"]["provenance"] == "modelled"
+    with pytest.raises(ergotune.UserError, match='did you mean "shapley"'):
+        ergotune.measure_apart(pipeline(), attribute="shapely", device="opencl")
+
+
+def test_multiprocessors_of_their_own():
+    problem = pipeline()
+    side_by_side = {"concurrent": ["scale", "blur"], "multiprocessors": {"scale": 1000}}
+    problem.set_workload([{"for": "k", "to": 1, "steps": [side_by_side]}])
+    with pytest.raises(ergotune.UserError, match="no kernel can have compute units 1 to 1000"):
+        ergotune.Session(problem, device="opencl", budget=1)

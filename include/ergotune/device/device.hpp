@@ -30,7 +30,8 @@ struct DeviceInfo {
   /// device.max_threads_per_block, device.shared_memory_per_block, device.multiprocessors, device.warp_size,
   /// device.registers_per_block, device.registers_per_multiprocessor, device.shared_memory_per_multiprocessor,
   /// device.max_threads_per_multiprocessor, device.max_blocks_per_multiprocessor, device.l2_bytes,
-  /// device.global_memory_bytes, device.compute_capability (major*10+minor), device.name.
+  /// device.global_memory_bytes, device.compute_capability (major*10+minor), device.name, device.multiprocessor_unit
+  /// (in multiples of which kernels can have multiprocessors for themselves; 0: not at all).
   Constants properties;
 };
 
@@ -114,6 +115,10 @@ class PinnedMemory {
 struct QueueOptions {
   /// A hint: devices without priorities take no notice.
   enum class Priority { low, normal, high } priority = Priority::normal;
+  /// Kernels run on so many multiprocessors, from the given one on, and on no others; 0: wherever there is room. Devices give
+  /// whole multiples of device.multiprocessor_unit, from a multiple on; a part that ends with the last one may be any.
+  std::uint32_t multiprocessors = 0, first_multiprocessor = 0;
+  friend bool operator==(const QueueOptions&, const QueueOptions&) = default;
 };
 
 /// Where launches, copies and markers run in order. Several queues run side by side where the device can; on
@@ -217,6 +222,7 @@ class Device {
   virtual void release() {}
 
   virtual Queue& main_queue();
+  /// Throws DeviceError(launch) for multiprocessors that cannot be had so, DeviceError(unsupported) where none can.
   virtual std::unique_ptr<Queue> make_queue(const QueueOptions& options = {});
   /// A queue that belongs to somebody else, who ends it after this object (CUstream of this device's primary
   /// context; cl_command_queue of this device's context, with profiling where markers are to tell time; the

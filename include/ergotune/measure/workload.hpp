@@ -26,16 +26,17 @@ struct WorkloadStep {
   std::size_t launches = 1;  ///< back to back
   /// Steps of one section follow each other in the list; a section begins when the one before has ended on every queue.
   std::size_t section = 0;
+  std::size_t branch = 0;    ///< where it stands when nothing runs side by side
 };
 
 /// Rounds of kernels that are loaded and bound. Steps on one queue run in their order, queues run side by
 /// side: each section forks from the main queue and joins it again.
 class KernelWorkload : public Workload {
  public:
-  /// The kernels must live longer; `priorities` are those of the queues beside the main one. Throws Error for a step whose
-  /// kernel is not in the list.
+  /// The kernels must live longer; `queues` says what those beside the main one are like. Throws Error for a step whose
+  /// kernel is not in the list, DeviceError for a queue that the device does not make.
   KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels, std::vector<WorkloadStep> steps,
-                 const std::vector<QueueOptions::Priority>& priorities = {});
+                 const std::vector<QueueOptions>& queues = {});
   /// A round is one launch.
   KernelWorkload(Device& device, LoadedKernel& kernel)
       : KernelWorkload(device, {&kernel}, {WorkloadStep{}}) {}

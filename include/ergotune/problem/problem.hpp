@@ -109,6 +109,8 @@ struct Launch {
   Expression shared_memory_bytes;  ///< dynamic shared memory
 };
 
+struct Verification;
+
 /// One kernel of a problem.
 struct Kernel {
   /// [kernels.NAME]: its parameters are called "NAME.BLOCK", and its own expressions and source see BLOCK. Empty for
@@ -121,6 +123,9 @@ struct Kernel {
   Launch launch;
   /// Compiler options by language name ("cuda", "c" ...), "" for all; each a template.
   std::map<std::string, std::vector<Template>> options;
+  /// Of a kernel of several: what its first launch in a round is held against, beside what the round leaves
+  /// (Problem::verification). Kind kernel or host_function; null: nothing of its own.
+  std::shared_ptr<Verification> verification;
   /// The source for a language, or nullptr.
   const KernelSource* source_for(Language language) const;
 };
@@ -149,6 +154,8 @@ struct Step {
   Template order;
   /// Of a branch's queue: "low", "normal" or "high"; empty: normal.
   Template priority;
+  /// Of a branch: multiprocessors that it has for itself; 0: it runs wherever there is room.
+  Expression multiprocessors = Expression::constant(0);
   SourcePlace place;
 };
 

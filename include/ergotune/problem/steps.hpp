@@ -28,6 +28,8 @@ Step concurrent_step(std::vector<Step> branches, const std::string& order = "");
 
 /// The same launches with nothing side by side.
 std::vector<Step> steps_in_sequence(const Problem& problem);
+/// The launches of some kernels, side by side as they are given.
+std::vector<Step> steps_of_kernels(const Problem& problem, const std::vector<std::size_t>& kernels);
 /// The launches of one kernel alone, as many and as large as in the round.
 std::vector<Step> steps_alone(const Problem& problem, std::size_t kernel);
 

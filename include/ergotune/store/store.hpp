@@ -114,6 +114,8 @@ class Store {
   std::optional<SessionInfo> session_info(std::int64_t id) const;
   std::string environment(std::int64_t session) const;
   std::string document(std::int64_t session) const;
+  /// Puts a JSON document beside what a session's environment holds already, for the report.
+  void note(std::int64_t session, const std::string& key, const std::string& json);
 
   /// Writes down that a configuration is about to run: after a crash of the whole session, unfinished() says who was
   /// running.

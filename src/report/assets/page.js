@@ -230,11 +230,23 @@ function failures() {
     [f.status, f.count, element('code', {}, f.configuration), element('pre', {}, f.message)]), [1]);
 }
 
+// what each kernel of a round owes: nobody measures that while they overlap
+function attribution() {
+  const a = data.attribution;
+  if (!a || !a.kernels.length) return;
+  const part = section('Attributed to kernels', `Modelled, not measured: ${a.method === 'shapley' ?
+    'what a kernel adds to a round, over all orders in which they may come together (Shapley values); shares add up to the round.' :
+    'the round less the same round without the kernel; shares do not add up to the round.'}`);
+  const names = ['energy', 'time'].filter(q => a.kernels.every(k => k[q]));
+  table(part, ['kernel', ...names], a.kernels.map(k => [k.name, ...names.map(q => show(k[q].value, unitOf(q)) + ' ± ' + show(1.96 * k[q].standard_error, unitOf(q)))]),
+    names.map((_, i) => i + 1));
+}
+
 function environment() {
   const part = section('Environment');
   table(part, ['', ''], Object.entries(data.environment).filter(([, v]) => v !== '').map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
 }
 
-answer(); tradeOff(); perParameter(); analysis(); convergence(); top(); failures(); environment();
+answer(); tradeOff(); perParameter(); analysis(); convergence(); top(); failures(); attribution(); environment();
 document.getElementById('footer').textContent = `Written by ergotune ${data.version}.`;
 }

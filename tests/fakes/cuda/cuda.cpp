@@ -6,7 +6,7 @@
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
 // code that NVRTC made has whichever of them is asked for.
-// FAKE_CUDA_NO_DEVICE and FAKE_CUDA_NO_GRAPHS in the environment take those away.
+// FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take those away.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +44,7 @@ struct Stream {
   bool capturing = false;
   Graph graph;
   int priority = 0;
+  std::vector<unsigned> multiprocessors;  ///< that its kernels are kept to; none: all of them
   bool held = false;
   /// What is queued; each runs and says true, or says false while it has to wait.
   std::deque<std::function<bool()>> queue;
@@ -51,6 +52,19 @@ struct Stream {
 struct Event {
   double milliseconds = -1;
   long recorded = 0, passed = 0;  ///< how often
+};
+
+/// 144 bytes, as the driver's; a part is multiprocessors that follow each other.
+struct Resource {
+  int type;
+  unsigned char internal[92];
+  unsigned count, first;
+  unsigned char rest[40];
+};
+static_assert(sizeof(Resource) == 144);
+constexpr unsigned kMultiprocessors = 132, kUnit = 8;
+struct Green {
+  std::vector<unsigned> multiprocessors;
 };
 
 struct State {
@@ -63,6 +77,7 @@ struct State {
   std::map<std::string, long> counts;
   std::vector<Stream*> streams;
   std::map<std::uint64_t, std::pair<std::size_t, int>> memory;  ///< by address: bytes, device
+  int greens = 0;  ///< green contexts that live
 };
 State state;
 
@@ -126,6 +141,12 @@ EXPORT void fake_cuda_hold(void* stream, bool held) {
   progress();
 }
 EXPORT int fake_cuda_priority(void* stream) { return static_cast<Stream*>(stream)->priority; }
+EXPORT unsigned fake_cuda_multiprocessors(void* stream, unsigned* first) {
+  const auto& list = static_cast<Stream*>(stream)->multiprocessors;
+  if (!list.empty()) *first = list.front();
+  return static_cast<unsigned>(list.size());
+}
+EXPORT int fake_cuda_greens() { return state.greens; }
 EXPORT int fake_cuda_streams() { return static_cast<int>(state.streams.size()); }
 EXPORT int fake_cuda_retained() { return state.retained; }
 EXPORT bool fake_cuda_current() { return state.current; }
@@ -426,4 +447,50 @@ EXPORT int cuGraphDestroy(void* graph) {
   ++state.counts["cuGraphDestroy"];
   delete static_cast<Graph*>(graph);
   return state.sticky;
+}
+
+EXPORT int cuDeviceGetDevResource(int, Resource* resource, int type) {
+  if (std::getenv("FAKE_CUDA_NO_PARTS")) return 801;
+  if (type != 1) return 1;
+  *resource = {};
+  resource->type = 1;
+  resource->count = kMultiprocessors;
+  return enter("cuDeviceGetDevResource");
+}
+EXPORT int cuDevSmResourceSplitByCount(Resource* parts, unsigned* groups, const Resource* input, Resource* rest, unsigned,
+                                       unsigned least) {
+  if (input->type != 1 || input->count != kMultiprocessors) return 1;  // what was split is not split again
+  const unsigned size = std::max(kUnit, (least + kUnit - 1) / kUnit * kUnit), most = input->count / size;
+  if (!parts) {
+    *groups = most;
+    return 0;
+  }
+  *groups = std::min(*groups, most);
+  for (unsigned i = 0; i < *groups; ++i) parts[i] = {1, {}, size, i * size, {}};
+  if (rest) *rest = {1, {}, input->count - *groups * size, *groups * size, {}};
+  return enter("cuDevSmResourceSplitByCount");
+}
+EXPORT int cuDevResourceGenerateDesc(void** description, const Resource* resources, unsigned count) {
+  auto* made = new Green;
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned m = 0; m < resources[i].count; ++m) made->multiprocessors.push_back(resources[i].first + m);
+  *description = made;
+  return made->multiprocessors.empty() ? 1 : enter("cuDevResourceGenerateDesc");
+}
+EXPORT int cuGreenCtxCreate(void** context, void* description, int, unsigned flags) {
+  if (flags != 1) return 1;
+  *context = description;
+  ++state.greens;
+  return enter_with_context("cuGreenCtxCreate");
+}
+EXPORT int cuGreenCtxDestroy(void* context) {
+  --state.greens;
+  delete static_cast<Green*>(context);
+  return state.sticky;
+}
+EXPORT int cuGreenCtxStreamCreate(void** stream, void* context, unsigned flags, int priority) {
+  if (flags != 1) return 1;
+  const int code = cuStreamCreateWithPriority(stream, flags, priority);
+  static_cast<Stream*>(*stream)->multiprocessors = static_cast<Green*>(context)->multiprocessors;
+  return code;
 }

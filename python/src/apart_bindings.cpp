@@ -1,0 +1,74 @@
+// Rounds of several kernels taken apart, and what is attributed to each of them.
+#include "bindings.hpp"
+#include "ergotune/analysis/apart.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/tune/measure_one.hpp"
+
+namespace ergotune::python {
+namespace {
+
+py::dict attribution_dict(const Attribution& attribution) {
+  py::list kernels;
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
+    py::dict kernel;
+    kernel["name"] = attribution.parts[p].name;
+    for (const auto& [quantity, shares] : attribution.shares) {
+      py::dict share;
+      share["value"] = shares[p].value;
+      share["standard_error"] = shares[p].standard_error;
+      share["provenance"] = to_string(shares[p].provenance);
+      kernel[py::str(quantity)] = share;
+    }
+    kernels.append(kernel);
+  }
+  py::dict result;
+  result["method"] = to_string(attribution.method);
+  result["provenance"] = to_string(Provenance::modelled);
+  result["kernels"] = kernels;
+  return result;
+}
+
+Measurement measure(const Problem& problem, const SetupOptions& setup, const std::map<std::string, Value>& configuration) {
+  PreparedSession prepared = prepare_session(problem, setup);
+  const auto index = index_of_values(prepared, configuration);
+  if (!index) throw UserError("the configuration is not in the search space of " + problem.name);
+  return measure_one(prepared, *index).measurement;
+}
+
+py::dict measure_apart(const Problem& given, const py::dict& settings, const py::dict& configuration,
+                       const std::optional<std::string>& attributed) {
+  Problem problem = given;
+  adapt_problem(problem, settings);
+  SetupOptions setup = SetupOptions::from(problem);
+  setup.live.jobs = 1;
+  if (settings.contains("worker_command"))
+    setup.live.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
+  const std::map<std::string, Value> values = to_values(configuration);
+  std::optional<AttributionMethod> method;
+  if (attributed) method = attribution_method(*attributed);
+  const std::vector<RoundVariant> rounds = rounds_apart(problem, method);
+  std::vector<Measurement> measurements;
+  {
+    py::gil_scoped_release released;
+    for (const RoundVariant& round : rounds) measurements.push_back(measure(round.problem, setup, values));
+  }
+  py::list told;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    py::dict round = to_dict(measurements[i]);
+    round["round"] = rounds[i].name;
+    told.append(round);
+  }
+  py::dict result;
+  result["rounds"] = told;
+  if (method) result["attribution"] = attribution_dict(attribute(problem, *method, rounds, measurements));
+  return result;
+}
+
+}  // namespace
+
+void bind_apart(py::module_& module) {
+  module.def("measure_apart", &measure_apart, py::arg("problem"), py::arg("settings"), py::arg("configuration"),
+             py::arg("attribute"));
+}
+
+}  // namespace ergotune::python

@@ -1,0 +1,130 @@
+#include "ergotune/analysis/apart.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/steps.hpp"
+
+namespace ergotune {
+namespace {
+
+using Kernels = std::set<std::size_t>;
+
+Kernels kernels_in(const Step& step) {
+  if (step.kind == Step::Kind::launch) return {step.kernel};
+  Kernels kernels;
+  for (const Step& inner : step.steps) kernels.merge(kernels_in(inner));
+  return kernels;
+}
+
+/// Puts kernels that share a branch under one number.
+void join_branches(const std::vector<Step>& steps, std::vector<std::size_t>& part_of, std::map<Kernels, std::string>& names) {
+  for (const Step& step : steps) {
+    join_branches(step.steps, part_of, names);
+    if (step.kind != Step::Kind::concurrent) continue;
+    for (const Step& branch : step.steps) {
+      const Kernels kernels = kernels_in(branch);
+      names.emplace(kernels, branch.name);
+      for (const std::size_t kernel : kernels) {
+        const std::size_t old = part_of[kernel], fresh = part_of[*kernels.begin()];
+        std::replace(part_of.begin(), part_of.end(), old, fresh);
+      }
+    }
+  }
+}
+
+Problem with_steps(const Problem& problem, std::vector<Step> steps) {
+  Problem variant = problem;
+  variant.steps = std::move(steps);
+  return variant;
+}
+
+Problem unverified(Problem problem) {
+  problem.verification = {};
+  problem.verification.kind = Verification::Kind::none;
+  for (Kernel& kernel : problem.kernels) kernel.verification = nullptr;
+  return problem;
+}
+
+RoundVariant only(const Problem& problem, const std::vector<RoundPart>& parts, Coalition coalition) {
+  std::vector<std::size_t> kernels;
+  std::vector<std::string> in, out;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const bool inside = coalition >> p & 1;
+    (inside ? in : out).push_back(parts[p].name);
+    if (inside) kernels.insert(kernels.end(), parts[p].kernels.begin(), parts[p].kernels.end());
+  }
+  const std::string name = out.size() == 1 && in.size() > 1 ? "without " + out.front()
+                           : in.size() == 1                 ? fmt::format("branch {} alone", in.front())
+                                                            : fmt::format("{}", fmt::join(in, ", "));
+  return {name, unverified(with_steps(problem, steps_of_kernels(problem, kernels))), coalition};
+}
+
+}  // namespace
+
+std::vector<RoundPart> parts_of(const Problem& problem) {
+  std::vector<std::size_t> part_of(problem.kernels.size());
+  std::iota(part_of.begin(), part_of.end(), std::size_t{0});
+  std::map<Kernels, std::string> names;
+  join_branches(problem.steps, part_of, names);
+  std::map<std::size_t, Kernels> groups;
+  for (std::size_t k = 0; k < part_of.size(); ++k) groups[part_of[k]].insert(k);
+  std::vector<RoundPart> parts;
+  for (const auto& [number, kernels] : groups) {
+    RoundPart part{"", {kernels.begin(), kernels.end()}};
+    const auto branch = names.find(kernels);
+    for (const std::size_t k : kernels) part.name += (part.name.empty() ? "" : " + ") + problem.kernels[k].name;
+    if (branch != names.end()) part.name = branch->second;
+    parts.push_back(std::move(part));
+  }
+  std::sort(parts.begin(), parts.end(), [](const RoundPart& a, const RoundPart& b) { return a.kernels < b.kernels; });
+  return parts;
+}
+
+std::vector<RoundVariant> rounds_apart(const Problem& problem, std::optional<AttributionMethod> method) {
+  if (!problem.has_named_kernels())
+    throw UserError("a round is taken apart into its kernels; this problem has one kernel");
+  const std::vector<RoundPart> parts = parts_of(problem);
+  const Coalition all = (Coalition{1} << parts.size()) - 1;
+  std::vector<Coalition> wanted;
+  if (method) wanted = coalitions_for(*method, parts.size());
+  std::vector<RoundVariant> rounds{{"as given", problem, all}, {"in sequence", with_steps(problem, steps_in_sequence(problem))}};
+  const auto needed = [&](const std::vector<std::size_t>& kernels) -> Coalition {
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (parts[p].kernels == kernels) return Coalition{1} << p;
+    return 0;
+  };
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k)
+    rounds.push_back({problem.kernels[k].name + " alone", unverified(with_steps(problem, steps_alone(problem, k))),
+                      needed({k})});
+  for (const Coalition coalition : wanted) {
+    const auto known = [&](const RoundVariant& round) { return round.parts == coalition; };
+    if (std::none_of(rounds.begin(), rounds.end(), known)) rounds.push_back(only(problem, parts, coalition));
+  }
+  return rounds;
+}
+
+Attribution attribute(const Problem& problem, AttributionMethod method, const std::vector<RoundVariant>& rounds,
+                      const std::vector<Measurement>& measured) {
+  Attribution result{method, parts_of(problem), {}, {}};
+  for (const char* quantity : {"time", "energy"}) {
+    std::map<Coalition, Quantity> values;
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      const auto found = measured[i].quantities.find(quantity);
+      if (rounds[i].parts > 0 && usable(measured[i].status) && found != measured[i].quantities.end())
+        values[rounds[i].parts] = found->second;
+    }
+    const std::vector<Coalition> needed = coalitions_for(method, result.parts.size());
+    if (!std::all_of(needed.begin(), needed.end(), [&](Coalition c) { return values.contains(c); })) continue;
+    result.shares[quantity] = attribute(method, result.parts.size(), values);
+    result.whole[quantity] = values.at((Coalition{1} << result.parts.size()) - 1);
+  }
+  return result;
+}
+
+}  // namespace ergotune
