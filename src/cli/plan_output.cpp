@@ -63,6 +63,9 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
               {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
               {"above_optimum_percent",
                result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
+              {"confirmation_rounds", result.confirmation_rounds},
+              {"probability_best", result.probability_best ? Json(*result.probability_best) : Json(nullptr)},
+              {"expected_loss", result.expected_loss ? Json(*result.expected_loss) : Json(nullptr)},
               {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
     if (!result.why_not.empty()) plan["why_not"] = result.why_not;
     plan["notes"] = result.notes;
@@ -121,6 +124,9 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) continue;
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
+    if (result.probability_best)
+      fmt::print("  confirmed in {} rounds beside its rivals, best of them with {:.0f} % probability; {:.1f} % may be lost\n",
+                 result.confirmation_rounds, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
     for (const std::string& note : result.notes) fmt::print("  note: {}\n", note);
     if (result.model_range && result.model) {
       fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",
