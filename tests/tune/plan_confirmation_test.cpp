@@ -2,6 +2,7 @@
 // interval does not win.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -29,11 +30,7 @@ struct PlanConfirmation : ::testing::Test {
   /// Changes the first reading of some configurations.
   std::function<void(double tile, double clock, Quantity& energy)> first = [](double, double, Quantity&) {};
 
-  PlanConfirmation() {
-    problem.name = "twenty";
-    problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
-                          parameter("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
-    space = problem.build_space({});
+  PlanConfirmation() : space(twenty(problem)) {
     evaluator.measure = [this](const Configuration& c, int time) {
       const double tile = c[0].as_real(), clock = c[1].as_real();
       Measurement m = test::timed(1e-3 * (1 + 0.1 * std::abs(tile - 2)) * 1000 / clock, 1e-6);
@@ -43,6 +40,12 @@ struct PlanConfirmation : ::testing::Test {
       m.quantities["energy"] = energy;
       return m;
     };
+  }
+  static SearchSpace twenty(Problem& problem) {
+    problem.name = "twenty";
+    problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
+                          parameter("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
+    return problem.build_space({});
   }
   static double true_energy(double tile, double clock) {
     return (1 + 0.1 * std::abs(tile - 2)) * (1 + 1e-6 * (clock - 900) * (clock - 900));
@@ -68,8 +71,10 @@ TEST_F(PlanConfirmation, WhoReadsWellByLuckLosesWhenItIsMeasuredAgain) {
   EXPECT_EQ(measured(1, 1200), 1) << "no rival";
   EXPECT_EQ(result.evaluated, 20u) << "confirmation is no evaluation";
   // What is told of a setting is what was confirmed there.
-  for (const PlanPoint& point : result.stages.back().by_setting)
-    if (point.configuration[1] == Value(900)) EXPECT_EQ(point.measurement.value("energy"), result.best->measurement.value("energy"));
+  for (const PlanPoint& point : result.stages.back().by_setting) {
+    if (point.configuration[1] != Value(900)) continue;
+    EXPECT_EQ(point.measurement.value("energy"), result.best->measurement.value("energy"));
+  }
 }
 
 // An interval that could hold much: it neither wins nor decides what the next stage builds on.
@@ -116,8 +121,10 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
       ASSERT_TRUE(plan.best);
       EXPECT_EQ(plan.best->configuration, at(2, 900));
       EXPECT_GE(plan.confirmation_rounds, 3);
-      for (const StoredRow& row : store.results(session))
-        if (row.configuration == at(2, 900)) EXPECT_EQ(row.measurement.value("energy"), plan.best->measurement.value("energy"));
+      for (const StoredRow& row : store.results(session)) {
+        if (row.configuration != at(2, 900)) continue;
+        EXPECT_EQ(row.measurement.value("energy"), plan.best->measurement.value("energy"));
+      }
     }
     const PlanComparison again = compare();
     EXPECT_EQ(evaluator.requests.size(), asked);
