@@ -8,7 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
-#include "ergotune/analysis/svg_chart.hpp"
+#include "cli/plan_figure.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 
@@ -16,14 +16,6 @@ namespace ergotune::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::optional<double> energy_of(const Measurement& measurement) {
-  if (!usable(measurement.status)) return std::nullopt;
-  if (const auto energy = measurement.value("energy")) return energy;
-  const auto power = measurement.value("power"), time = measurement.value("time");
-  if (power && time) return *power * *time;
-  return std::nullopt;
-}
 
 Json energy_document(const Measurement& measurement) {
   const auto it = measurement.quantities.find("energy");
@@ -164,31 +156,13 @@ void print_settings(const PlanComparison& comparison, const std::vector<Paramete
   }
 }
 
-std::string plans_figure(const PlanComparison& comparison) {
-  BarChart chart;
-  chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
-  chart.note = fmt::format("{}; {} configurations; every energy is {}", comparison.device, comparison.space,
-                           to_string(comparison.provenance));
-  for (const PlanResult& result : comparison.plans) {
-    BarChart::Bar bar{result.plan, std::nullopt, result.why_not};
-    if (result.best) {
-      bar.value = energy_of(result.best->measurement);
-      bar.text = fmt::format(
-          "{}, {} evaluated{}", human(bar.value.value_or(0), "J"), result.evaluated,
-          result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
-    }
-    chart.bars.push_back(std::move(bar));
-  }
-  return chart.to_svg();
-}
-
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
   const PlanComparison comparison =
       ergotune::run_plans(prepared, names, options, [&](const SessionProgress& now) { progress(now); });
   progress.finish();
   if (!figure.empty()) {
-    write_named_file(figure, plans_figure(comparison));
+    write_named_file(figure, plans_figure(comparison, prepared.space->parameters()));
   }
   if (json) {
     print_json(plans_document(comparison, prepared.space->parameters()));

@@ -107,6 +107,15 @@ struct KillOnABoard : ::testing::Test {
     for (const char* name : {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
       unsetenv(name);
   }
+  /// Who set what, for what went wrong.
+  std::string last_calls() {
+    std::string words = "\nlast calls of setters:";
+    const auto calls = nvml.setter_calls();
+    for (std::size_t i = calls.size() > 12 ? calls.size() - 12 : 0; i < calls.size(); ++i)
+      words += fmt::format("\n  {:.3f} pid {} {}({}, {}) = {}", calls[i].time, calls[i].pid, calls[i].function, calls[i].a,
+                           calls[i].b, calls[i].result);
+    return words + fmt::format("\n  now {:.3f}", nvml.now());
+  }
   void expect_restored(int kill) {
     const double deadline = host_seconds() + 20;
     while (nvml.board().locked != 0 && host_seconds() < deadline) ::usleep(20'000);
@@ -158,7 +167,8 @@ TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
                                     store().string(), "--quiet"};
   };
   const auto set = [&] { return nvml.board().locked != 0 || nvml.board().power_limit_mw != 650'000; };
-  Random random(20261122);
+  const char* seed = std::getenv("ERGOTUNE_KILL_SEED");
+  Random random(seed ? static_cast<std::uint64_t>(std::atoll(seed)) : 20261122);
   Rows known;
   for (int kill = 1; kill <= kills(); ++kill) {
     ChildProcess session = start_ergotune(folder, tune());
@@ -168,6 +178,7 @@ TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
     ended += had_ended;
     const std::vector<pid_t> children = children_of(session.pid());
     const int way = kill % 3;
+    std::string said;
     if (!had_ended) {
       ::kill(way == 1 ? -session.pid() : session.pid(), SIGKILL);
       EXPECT_TRUE(session.wait(20));
@@ -175,13 +186,16 @@ TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
         ::usleep(static_cast<useconds_t>(20'000 * random.uniform()));
         // workers die with their session; what is left is the guardian
         for (const pid_t child : children) ::kill(child, SIGKILL);
-        ergotune(folder, {"clocks", "restore"});
+        const ProcessResult restored = ergotune(folder, {"clocks", "restore"});
+        said = restored.err;
+        EXPECT_EQ(restored.exit_code, 0) << "kill " << kill << ": " << restored.err;
       }
     }
     const double deadline = host_seconds() + 30;
     while (set() && host_seconds() < deadline) ::usleep(20'000);
     EXPECT_FALSE(set()) << "kill " << kill << ", way " << way << ": locked " << nvml.board().locked << ", limit "
-                        << nvml.board().power_limit_mw;
+                        << nvml.board().power_limit_mw << "; session " << session.pid() << (had_ended ? " had ended" : "")
+                        << ", children " << ::testing::PrintToString(children) << ", restore said: " << said << last_calls();
     if (!std::filesystem::exists(store())) continue;
     Rows now = stored_rows(store());
     expect_nothing_lost(known, now, kill);
