@@ -25,12 +25,14 @@ from ._core import (
 from ._results import Result
 from ._online import Session, measure_apart
 from ._session import compare_plans, devices, tune
+from ._study import temperature
 from .observers import Observer
 
 __all__ = [
     "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "compare_plans",
     "devices",
-    "load_problem", "load_recording", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "tune", "write_report",
+    "load_problem", "load_recording", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
+    "tune", "write_report",
 ]
 
 __version__ = "0.1.0"

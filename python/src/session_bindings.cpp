@@ -250,6 +250,9 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
   out["best"] = point(result.best);
   out["why_not"] = result.why_not;
   out["notes"] = result.notes;
+  out["confirmation_rounds"] = result.confirmation_rounds;
+  out["probability_best"] = or_none(result.probability_best);
+  out["expected_loss"] = or_none(result.expected_loss);
   out["evaluated"] = result.evaluated;
   out["known"] = result.known;
   out["seconds"] = result.seconds;
@@ -268,6 +271,9 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
     row["space"] = stage.space;
     row["evaluated"] = stage.evaluated;
     row["best"] = point(stage.best);
+    py::list settings;
+    for (const PlanPoint& setting : stage.by_setting) settings.append(point(setting));
+    row["by_setting"] = settings;
     stages.append(row);
   }
   out["stages"] = stages;

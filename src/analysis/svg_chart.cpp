@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace ergotune {
 namespace {
@@ -227,6 +228,19 @@ std::string escape_markup(std::string_view text) {
 }
 
 std::string Chart::to_svg() const { return Drawing(*this).svg(); }
+
+std::string stacked(const std::vector<std::string>& figures) {
+  double height = 0;
+  std::string inside;
+  for (const std::string& figure : figures) {
+    // A figure says its height in its first line; inside of another, <svg> takes a place.
+    const std::size_t at = figure.find("height=\"");
+    inside += fmt::format("<svg y=\"{}\"{}", height, figure.substr(figure.find("<svg") + 4));
+    if (at != std::string::npos) height += std::strtod(figure.c_str() + at + 8, nullptr);
+  }
+  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n{2}</svg>\n",
+                     kWidth, height, inside);
+}
 
 std::string BarChart::to_svg() const {
   constexpr double kRow = 26, kLabels = 210;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/command.hpp"
 #include "ergotune/base/clock.hpp"
@@ -160,9 +163,34 @@ Json report_document(const RestoreReport& report) {
               {"steps", steps}};
 }
 
+/// What nobody holds is put back at once. A guardian that was killed a moment ago, or is still at it, holds its device a
+/// little longer: it is waited for, so that one call is enough.
+std::vector<RestoreReport> restore_all() {
+  constexpr double kPatience = 4;  // s
+  const double deadline = host_seconds() + kPatience;
+  std::vector<RestoreReport> reports;
+  // Left by a session that is gone, and not tried yet: whoever holds it may let go of it at any moment.
+  const auto left = [&] {
+    const auto journals = list_journals();
+    return std::any_of(journals.begin(), journals.end(), [&](const JournalStatus& journal) {
+      const auto tried = [&](const RestoreReport& report) { return report.device == journal.device; };
+      return !journal.session.alive && journal.damaged.empty() && std::none_of(reports.begin(), reports.end(), tried);
+    });
+  };
+  while (true) {
+    for (auto& report : replay_stale_journals(ControlEnvironment::from_environment(), true)) {
+      // Of one that was tried before, the last counts.
+      std::erase_if(reports, [&](const RestoreReport& before) { return before.device == report.device; });
+      reports.push_back(std::move(report));
+    }
+    if (!left() || host_seconds() >= deadline) return reports;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 void run_restore(bool json) {
   require_controls_allowed();
-  const auto reports = replay_stale_journals(ControlEnvironment::from_environment(), true);
+  const auto reports = restore_all();
   Json devices = Json::array();
   bool complete = true;
   for (const auto& report : reports) {

@@ -32,7 +32,9 @@ void print_measurement(const PreparedSession& prepared, ConfigurationIndex index
              describe(prepared.space->parameters(), prepared.space->configuration(index)));
   if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
   const auto print_value = [&](const std::string& name) {
-    fmt::print("  {:<22} {}\n", name, with_interval(measurement, name, prepared.problem.metrics));
+    const auto found = measurement.quantities.find(name);
+    const bool modelled = found != measurement.quantities.end() && found->second.provenance == Provenance::modelled;
+    fmt::print("  {:<22} {}{}\n", name, with_interval(measurement, name, prepared.problem.metrics), modelled ? ", modelled" : "");
   };
   for (const auto& [name, quantity] : measurement.quantities) print_value(name);
   for (const auto& [name, value] : measurement.metrics) print_value(name);

@@ -8,7 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
-#include "ergotune/analysis/svg_chart.hpp"
+#include "cli/plan_figure.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 
@@ -16,14 +16,6 @@ namespace ergotune::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::optional<double> energy_of(const Measurement& measurement) {
-  if (!usable(measurement.status)) return std::nullopt;
-  if (const auto energy = measurement.value("energy")) return energy;
-  const auto power = measurement.value("power"), time = measurement.value("time");
-  if (power && time) return *power * *time;
-  return std::nullopt;
-}
 
 Json energy_document(const Measurement& measurement) {
   const auto it = measurement.quantities.find("energy");
@@ -63,6 +55,9 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
               {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
               {"above_optimum_percent",
                result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
+              {"confirmation_rounds", result.confirmation_rounds},
+              {"probability_best", result.probability_best ? Json(*result.probability_best) : Json(nullptr)},
+              {"expected_loss", result.expected_loss ? Json(*result.expected_loss) : Json(nullptr)},
               {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
     if (!result.why_not.empty()) plan["why_not"] = result.why_not;
     plan["notes"] = result.notes;
@@ -121,6 +116,9 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) continue;
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
+    if (result.probability_best)
+      fmt::print("  confirmed in {} rounds beside its rivals, best of them with {:.0f} % probability; {:.1f} % may be lost\n",
+                 result.confirmation_rounds, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
     for (const std::string& note : result.notes) fmt::print("  note: {}\n", note);
     if (result.model_range && result.model) {
       fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",
@@ -158,31 +156,13 @@ void print_settings(const PlanComparison& comparison, const std::vector<Paramete
   }
 }
 
-std::string plans_figure(const PlanComparison& comparison) {
-  BarChart chart;
-  chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
-  chart.note = fmt::format("{}; {} configurations; every energy is {}", comparison.device, comparison.space,
-                           to_string(comparison.provenance));
-  for (const PlanResult& result : comparison.plans) {
-    BarChart::Bar bar{result.plan, std::nullopt, result.why_not};
-    if (result.best) {
-      bar.value = energy_of(result.best->measurement);
-      bar.text = fmt::format(
-          "{}, {} evaluated{}", human(bar.value.value_or(0), "J"), result.evaluated,
-          result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
-    }
-    chart.bars.push_back(std::move(bar));
-  }
-  return chart.to_svg();
-}
-
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
   const PlanComparison comparison =
       ergotune::run_plans(prepared, names, options, [&](const SessionProgress& now) { progress(now); });
   progress.finish();
   if (!figure.empty()) {
-    write_named_file(figure, plans_figure(comparison));
+    write_named_file(figure, plans_figure(comparison, prepared.space->parameters()));
   }
   if (json) {
     print_json(plans_document(comparison, prepared.space->parameters()));

@@ -17,8 +17,6 @@ nlohmann::ordered_json plans_document(const PlanComparison& comparison,
                                       const std::vector<Parameter>& parameters);
 /// The comparison as a table with bars.
 void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters);
-/// The same as an SVG figure.
-std::string plans_figure(const PlanComparison& comparison);
 
 /// Runs and compares plans on what was prepared, and tells of it. `figure`, when not empty, is written as SVG.
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,

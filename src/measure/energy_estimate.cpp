@@ -30,7 +30,10 @@ LaunchAxis::LaunchAxis(const LaunchStream& stream) {
       if (!times_.empty()) time = std::max(time, times_.back());
       times_.push_back(time);
       launches_.push_back(static_cast<double>(marks[i].launches));
-      if (times_.size() > 1 && launches_.back() == launches_[launches_.size() - 2])
+      // A gap so short changes no reading by anything that shows.
+      constexpr double kShortestPause = 5e-4;
+      if (times_.size() > 1 && launches_.back() == launches_[launches_.size() - 2] &&
+          time - times_[times_.size() - 2] > kShortestPause)
         pauses_.push_back({times_[times_.size() - 2], time});
     }
   }

@@ -22,14 +22,24 @@ void LaunchStreamer::record(std::size_t rounds) {
   device_.record(markers_[recorded_++ % kRing]);
 }
 
+bool LaunchStreamer::ran_empty() {
+  return runs_beside_ && recorded_ > 0 && device_.passed(markers_[(recorded_ - 1) % kRing]);
+}
+
 void LaunchStreamer::launch_chunk() {
+  // After a gap there is one mark more under way.
+  if (recorded_ - awaited_ >= kAhead) return;
+  if (ran_empty()) record(0);
   workload_.launch(per_mark_);
   record(per_mark_);
 }
 
 void LaunchStreamer::fill() {
   record(0);
-  for (std::size_t i = 0; i < kAhead; ++i) launch_chunk();
+  for (std::size_t i = 0; i < kAhead; ++i) {
+    workload_.launch(per_mark_);
+    record(per_mark_);
+  }
 }
 
 void LaunchStreamer::begin() {
@@ -42,6 +52,7 @@ bool LaunchStreamer::next_mark() {
   if (drained()) return false;
   const Marker& marker = markers_[awaited_ % kRing];
   while (!device_.passed(marker)) {
+    runs_beside_ = true;
     looked_ = host_seconds();
     // Short naps: the mark's time must be known well, but a spinning host would add to the board's power.
     const double nap = std::clamp(mark_seconds_ / 50, 5e-6, 2e-4);

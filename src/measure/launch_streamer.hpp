@@ -12,7 +12,8 @@
 namespace ergotune {
 
 /// A stream under way. The queue never runs empty between marks as long as a chunk follows each mark that has
-/// passed: two are always ahead of the one that is waited for.
+/// passed: two are always ahead of the one that is waited for. A host that is busy with other things may come too late for
+/// that; then the device idled, and a mark of no launches closes the gap, so that it counts as a pause.
 class LaunchStreamer {
  public:
   /// Chunks of about `mark_period` s; a round takes `round_seconds`.
@@ -37,6 +38,8 @@ class LaunchStreamer {
   static constexpr std::size_t kRing = kAhead + 3;
   void record(std::size_t rounds);
   void fill();
+  /// All that was queued has passed, on a device that runs it beside the host.
+  bool ran_empty();
 
   Device& device_;
   Workload& workload_;
@@ -47,6 +50,8 @@ class LaunchStreamer {
   std::array<std::size_t, kRing> launched_{};  ///< before each mark
   std::size_t recorded_ = 0, awaited_ = 0;
   double looked_ = 0;  ///< when the host last saw a mark not passed
+  /// The device has been seen at work while the host went on: its queue can run empty.
+  bool runs_beside_ = false;
 };
 
 }  // namespace ergotune

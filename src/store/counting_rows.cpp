@@ -49,7 +49,10 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
     if (standing(row.measurement.status) > before || before == 0) of.search = std::move(row);
   }
   std::vector<StoredRow> result;
-  for (Found& of : found) result.push_back(std::move(of.confirmed ? *of.confirmed : *of.search));
+  for (Found& of : found) {
+    if (of.confirmed && of.search) of.confirmed->searched = std::move(of.search->measurement);
+    result.push_back(std::move(of.confirmed ? *of.confirmed : *of.search));
+  }
   return result;
 }
 

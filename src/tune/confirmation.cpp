@@ -5,7 +5,25 @@
 #include <numeric>
 #include <span>
 
+#include "ergotune/base/clock.hpp"
+#include "measure/combine.hpp"
+
 namespace ergotune {
+namespace {
+
+constexpr int kConfirmationRounds = 3;
+constexpr std::size_t kConfirmedCandidates = 3;
+// More where noise hides who is best: those whose intervals reach the best one's.
+constexpr std::size_t kNoisyCandidates = 10;
+// As long as the choice among them is expected to lose more, those with a chance are measured again: so often at most.
+constexpr double kAcceptedLoss = 0.003;
+constexpr double kChance = 0.02;
+constexpr int kRaces = 4;
+// Where what was measured once looks better than all that was confirmed, it is confirmed as well: so often at most.
+constexpr int kConfirmationBatches = 3;
+
+}  // namespace
+
 
 ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds)
     : order_(candidates.size()), rounds_left_(rounds), sent_(candidates.size()) {
@@ -70,6 +88,113 @@ std::vector<double> probability_of_being_best(const std::vector<double>& values,
     wins[static_cast<std::size_t>(std::min_element(drawn.begin(), drawn.end()) - drawn.begin())] += 1.0 / kDraws;
   });
   return wins;
+}
+
+Confirmation::Confirmation(Ledger& ledger, Objective& objective, Standing& standing,
+                           std::optional<ConfigurationIndex> beside, std::function<void()> tell)
+    : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
+
+/// Who is confirmed next: the first of the ranking that are not yet, and the default beside them.
+std::vector<ConfigurationIndex> Confirmation::candidates() {
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  std::optional<ConfigurationIndex> leader;
+  if (!ranking.empty() && is_confirmed(ranking.front())) leader = ranking.front();
+  std::vector<ConfigurationIndex> list;
+  for (const ConfigurationIndex index : ranking) {
+    if (list.size() == kNoisyCandidates) break;
+    if (list.size() >= kConfirmedCandidates && !near_best(index, ranking.front())) break;
+    if (is_confirmed(index)) continue;
+    // Once somebody is confirmed, only those who look better than him are asked to show it.
+    if (leader && !objective_.better(standing_.measurement(index), standing_.measurement(*leader))) continue;
+    list.push_back(index);
+  }
+  if (!list.empty() && leader && std::find(list.begin(), list.end(), *leader) == list.end()) list.push_back(*leader);
+  const bool beside_usable = beside_ && standing_.seen(*beside_) && standing_.outcome(*beside_).ok;
+  if (!list.empty() && beside_usable && std::find(list.begin(), list.end(), *beside_) == list.end())
+    list.push_back(*beside_);
+  return list;
+}
+
+bool Confirmation::confirm(const std::vector<ConfigurationIndex>& candidates) {
+  ConfirmationSource source(candidates, kConfirmationRounds);
+  if (!ledger_.drive(source).empty()) return false;
+  for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
+    std::vector<Measurement>& rounds = rounds_[candidate.index];
+    rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
+    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec());
+    standing_.see(candidate.index);
+  }
+  standing_.judge_again();
+  return true;
+}
+
+bool Confirmation::possible() const {
+  return ledger_.evaluator().provenance() == Provenance::measured && objective_.kind() != Objective::Kind::pareto &&
+         !ledger_.interrupted();
+}
+
+void Confirmation::run(bool fresh) {
+  if (!possible()) return;
+  // What was confirmed once, and has no new rival, is not measured again by the same command.
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
+  const double before = host_seconds(), waited = ledger_.waited();
+  for (int batch = 0; batch < kConfirmationBatches; ++batch) {
+    const std::vector<ConfigurationIndex> list = candidates();
+    if (list.empty()) break;
+    ledger_.set_phase("confirming");
+    if (tell_) tell_();
+    if (!confirm(list)) break;
+  }
+  if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
+  seconds_ += host_seconds() - before - (ledger_.waited() - waited);
+}
+
+/// Whether their intervals leave it open which is better.
+bool Confirmation::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
+  const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
+  if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
+  if (a.standard_errors.empty() || b.standard_errors.empty()) return false;
+  return a.values.front() - b.values.front() < 2 * std::hypot(a.standard_errors.front(), b.standard_errors.front());
+}
+
+Confirmation::Confirmed Confirmation::confirmed() {
+  Confirmed list;
+  for (const ConfigurationIndex index : standing_.ranking()) {
+    if (!is_confirmed(index)) continue;
+    const Outcome& outcome = standing_.outcome(index);
+    if (!outcome.ok) continue;
+    list.indices.push_back(index);
+    list.values.push_back(outcome.values.front());
+    list.errors.push_back(outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front());
+  }
+  return list;
+}
+
+/// Measures those again that may still be the best, until the choice among them is expected to lose next to nothing.
+void Confirmation::race() {
+  for (int turn = 0; turn < kRaces; ++turn) {
+    const Confirmed list = confirmed();
+    if (expected_loss(list.values, list.errors) < kAcceptedLoss) return;
+    const std::vector<double> chances = probability_of_being_best(list.values, list.errors);
+    std::vector<ConfigurationIndex> rivals;
+    for (std::size_t i = 0; i < list.indices.size(); ++i)
+      if ((i == 0 || chances[i] > kChance) && rounds_.contains(list.indices[i])) rivals.push_back(list.indices[i]);
+    if (rivals.size() < 2 || !confirm(rivals)) return;
+  }
+}
+
+Confidence Confirmation::confidence() {
+  Confidence out;
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  // What was confirmed for another objective had other rivals.
+  if (objective_.kind() == Objective::Kind::pareto || ranking.empty() || !is_confirmed(ranking.front())) return out;
+  out.confirmation_rounds = ledger_.find(ranking.front())->rounds;
+  const Confirmed list = confirmed();
+  if (list.values.empty()) return out;
+  out.probability_best = probability_of_being_best(list.values, list.errors).front();
+  if (objective_.kind() == Objective::Kind::single) out.expected_loss = expected_loss(list.values, list.errors);
+  return out;
 }
 
 }  // namespace ergotune

@@ -1,10 +1,15 @@
 // The best candidates are measured again, side by side, before the winner is reported.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/tune/ledger.hpp"
+#include "ergotune/tune/session.hpp"
+#include "tune/standing.hpp"
 
 namespace ergotune {
 
@@ -29,6 +34,44 @@ class ConfirmationSource : public Source {
   int rounds_left_;
   std::size_t sent_, under_way_ = 0;
   Random random_{7};
+};
+
+/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are not
+/// measured, or have no one best (Pareto).
+class Confirmation {
+ public:
+  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins.
+  Confirmation(Ledger& ledger, Objective& objective, Standing& standing, std::optional<ConfigurationIndex> beside,
+               std::function<void()> tell);
+  /// The best candidates side by side, then whoever looks better than what was confirmed, then those between whom it is
+  /// open. `fresh`: something was measured since; else what was confirmed before is not measured again.
+  void run(bool fresh);
+  /// Of the first of the standing's ranking.
+  Confidence confidence();
+  /// s that it took, without waiting for the evaluator.
+  double seconds() const { return seconds_; }
+
+ private:
+  bool possible() const;
+  bool is_confirmed(ConfigurationIndex index) const { return ledger_.find(index)->confirmed_for == objective_.spec(); }
+  std::vector<ConfigurationIndex> candidates();
+  bool confirm(const std::vector<ConfigurationIndex>& candidates);
+  bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
+  /// Those that were confirmed, best first, with what is known of them.
+  struct Confirmed {
+    std::vector<ConfigurationIndex> indices;
+    std::vector<double> values, errors;
+  };
+  Confirmed confirmed();
+  void race();
+
+  Ledger& ledger_;
+  Objective& objective_;
+  Standing& standing_;
+  std::optional<ConfigurationIndex> beside_;
+  std::function<void()> tell_;
+  std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
+  double seconds_ = 0;
 };
 
 /// Of choosing the first of these values for the smallest: what it is expected to be above the smallest, as a share of its

@@ -63,7 +63,7 @@ void Ledger::load() {
       to_retry_.push_back(*index);
       continue;
     }
-    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for});
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, std::move(row.searched)});
     ++resumed_;
   }
 }
@@ -179,7 +179,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt});
+    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt});
   }
   source.take(asked.wanted, row.measurement, true);
 }
@@ -234,6 +234,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   // Of the mean, not the mean of theirs: what is told of a configuration fits together.
   compute_metrics(row.measurement, row.configuration);
   Entry& entry = entries_.at(index);
+  if (!entry.searched) entry.searched = std::move(entry.measurement);
   entry.measurement = row.measurement;
   entry.rounds = rounds;
   entry.confirmed_for = objective;

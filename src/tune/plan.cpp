@@ -17,6 +17,16 @@ bool interrupted(const PlanOptions& options) {
   return options.interrupted != nullptr && options.interrupted->load();
 }
 
+ObjectiveSpec last_objective(const Plan& plan, const Problem& problem) {
+  if (plan.stages.empty()) return {};
+  ObjectiveSpec spec = problem.objective;
+  if (const std::string& text = plan.stages.back().objective; !text.empty()) {
+    spec = {};
+    spec.text = text;
+  }
+  return Objective::parse(spec, problem.metrics).spec();
+}
+
 std::optional<double> least_energy(const SearchSpace& space, const TrueEnergy& truth) {
   std::optional<double> least;
   for (ConfigurationIndex index = 0; truth && index < space.size(); ++index) {
@@ -61,9 +71,10 @@ PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace&
 
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
                              const PlanOptions& options, const TrueEnergy& truth) {
-  return compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
+  PlanComparison comparison = compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
     RunInfo info;
-    info.objective.text = "energy";
+    // What its winner is best in, so that show and report name the same one.
+    info.objective = last_objective(plan, problem);
     info.plan = plan.name;
     info.strategy = options.strategy;
     info.seed = options.seed;
@@ -72,6 +83,16 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
     ledger.end_run(interrupted(options) ? "interrupted" : result.why_not.empty() ? "finished" : result.why_not);
     return result;
   });
+  // A later plan may have confirmed the winner of an earlier one anew: every place tells the same number.
+  const auto refresh = [&](PlanPoint& point) { point.measurement = ledger.find(point.index)->measurement; };
+  for (PlanResult& result : comparison.plans) {
+    if (result.best) refresh(*result.best);
+    for (StageResult& stage : result.stages) {
+      if (stage.best) refresh(*stage.best);
+      for (PlanPoint& point : stage.by_setting) refresh(point);
+    }
+  }
+  return comparison;
 }
 
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,

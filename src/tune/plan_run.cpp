@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/base/clock.hpp"
+#include "tune/confirmation.hpp"
 
 namespace ergotune::plans {
 PlanRun::PlanRun(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options)
@@ -58,7 +59,8 @@ void PlanRun::note_asked(ConfigurationIndex index) { asked_.insert(index); }
 
 const Measurement* PlanRun::find(ConfigurationIndex index) const {
   const Entry* entry = ledger_.find(index);
-  return entry ? &entry->measurement : nullptr;
+  if (!entry) return nullptr;
+  return entry->searched ? &*entry->searched : &entry->measurement;
 }
 
 void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each) {
@@ -96,9 +98,15 @@ std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indic
     if (measurement != nullptr && objective.outcome(*measurement).ok) usable_ones.push_back(index);
   }
   if (usable_ones.empty()) return std::nullopt;
+  // Of a constrained or lexicographic objective the value alone does not say which is better.
+  const bool by_interval = result_.provenance == Provenance::measured && objective.kind() == Objective::Kind::single;
+  const auto at_worst = [&](ConfigurationIndex index) {
+    const Outcome outcome = objective.outcome(*find(index));
+    return outcome.values.front() + (outcome.standard_errors.empty() ? 0 : 1.96 * outcome.standard_errors.front());
+  };
   ConfigurationIndex best = usable_ones.front();
   for (const ConfigurationIndex index : usable_ones) {
-    if (objective.better(*find(index), *find(best))) best = index;
+    if (by_interval ? at_worst(index) < at_worst(best) : objective.better(*find(index), *find(best))) best = index;
   }
   return PlanPoint{best, space_.configuration(best), *find(best)};
 }
@@ -153,10 +161,36 @@ std::vector<PlanPoint> PlanRun::by_setting(const PlanStage& stage, const std::ve
   }
   std::vector<PlanPoint> list;
   if (groups.size() < 2) return list;
-  for (const auto& [setting, indices] : groups) {
-    if (auto point = best(indices, objective(stage.objective))) list.push_back(*std::move(point));
+  const ObjectiveSpec wanted = objective(stage.objective).spec();
+  for (auto& [setting, indices] : groups) {
+    const auto is_confirmed = [&](ConfigurationIndex index) { return ledger_.find(index)->confirmed_for == wanted; };
+    if (std::any_of(indices.begin(), indices.end(), is_confirmed))
+      std::erase_if(indices, [&](ConfigurationIndex index) { return !is_confirmed(index); });
+    auto point = best(indices, objective(stage.objective));
+    if (!point) continue;
+    point->measurement = ledger_.find(point->index)->measurement;
+    list.push_back(*std::move(point));
   }
   return list;
+}
+
+std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) {
+  Objective wanted = objective(stage.objective);
+  Standing standing(ledger_, wanted);
+  for (const ConfigurationIndex index : seen) standing.see(index);
+  standing.judge_again();
+  const double before = host_seconds();
+  Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&] {
+    SessionProgress progress;
+    progress.best = standing.best_value();
+    if (options_.progress) options_.progress(plan_.name, stage.name + ", confirming", progress);
+  });
+  if (options_.confirm) confirmation.run(ledger_.evaluated() > 0);
+  result_.seconds += host_seconds() - before;
+  static_cast<Confidence&>(result_) = confirmation.confidence();
+  const std::vector<ConfigurationIndex> ranking = standing.ranking();
+  if (ranking.empty()) return std::nullopt;
+  return PlanPoint{ranking.front(), space_.configuration(ranking.front()), ledger_.find(ranking.front())->measurement};
 }
 
 void PlanRun::tune(const PlanStage& stage) {
@@ -198,6 +232,8 @@ void PlanRun::tune(const PlanStage& stage) {
     result_.why_not = fmt::format("no configuration of stage \"{}\" worked", stage.name);
   } else {
     if (stage.in_model_range) leave_range(stage, seen, *best);
+    const bool last = &stage == &plan_.stages.back();
+    if (last && result_.provenance == Provenance::measured && !interrupted()) best = confirmed(stage, seen);
     space_.values_at(best->index, state_.current);
   }
   result.best = best;

@@ -29,8 +29,10 @@ class PlanRun {
   /// The board's own model in the place of a fit of the plan's.
   void use_device_model();
   void note_base_clock(const PlanStage& stage);
-  /// The best of what was seen, for each setting of clocks and limits.
+  /// The best of what was seen, for each setting of clocks and limits; what was confirmed comes first, with its mean.
   std::vector<PlanPoint> by_setting(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) const;
+  /// What the last stage found, and its rivals, measured again side by side: the winner.
+  std::optional<PlanPoint> confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen);
   /// The clock with least energy of a model fitted to these, and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
   /// Measures those of `indices` that are not known yet, and tells of it as progress of the stage. `each`, when given, sees
@@ -40,8 +42,11 @@ class PlanRun {
             SessionProgress& progress);
   /// Counts a configuration as asked for, once.
   void note_asked(ConfigurationIndex index);
+  /// What it read when it was searched, whatever a confirmation has said since: a plan that goes on after a kill takes the
+  /// same way as before.
   const Measurement* find(ConfigurationIndex index) const;
-  /// The best of what is known among `indices`; nullopt when none is usable.
+  /// The best of what is known among `indices`; nullopt when none is usable. Of measured values the upper end of the
+  /// interval counts: the next stage must not be built on luck.
   std::optional<PlanPoint> best(std::span<const ConfigurationIndex> indices, Objective objective) const;
   std::vector<ConfigurationIndex> whole_stage(const PlanStage& stage, std::vector<ConfigurationIndex> indices);
   std::vector<ConfigurationIndex> searched_stage(const PlanStage& stage, const SearchSpace& part,
@@ -58,7 +63,7 @@ class PlanRun {
   std::vector<ConfigurationIndex> search(const PlanStage& stage, const Allowed& allowed, StageResult& result);
   /// Moves `best` to lower or higher clocks as long as that helps, when it lies at the end of the model's
   /// range.
-  void leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen, PlanPoint& best);
+  void leave_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best);
   /// A code configuration that works, at the current clocks; nullopt when none was found.
   std::optional<ConfigurationIndex> representative(const PlanStage& stage);
   std::optional<std::size_t> core_clock() const;

@@ -125,8 +125,7 @@ std::optional<double> PlanRun::next_clock_out(double at, double edge, int direct
   return next;
 }
 
-void PlanRun::leave_range(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen,
-                          PlanPoint& best) {
+void PlanRun::leave_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best) {
   const auto clock = core_clock();
   if (!clock || !state_.model_range) return;
   const auto& values = space_.parameters()[*clock].values;
@@ -151,6 +150,8 @@ void PlanRun::leave_range(const PlanStage& stage, const std::vector<Configuratio
       }
       if (tries.empty()) break;
       evaluate(stage, tries);
+      for (const ConfigurationIndex index : tries)
+        if (find(index) != nullptr) seen.push_back(index);
       tries.push_back(best.index);
       const auto better = this->best(tries, objective(stage.objective));
       if (!better || better->index == best.index) break;

@@ -54,6 +54,7 @@ PlanComparison run_plans(PreparedSession& prepared, const std::string& names, co
   plan_options.constants = prepared.constants;
   plan_options.base_clock_mhz = prepared.base_clock_mhz;
   plan_options.device_model = prepared.device_model;
+  plan_options.confirm = options.confirm;
   plan_options.interrupted = options.interrupted;
   if (prepared.evaluator->provenance() == Provenance::measured) plan_options.exhaustive = kExhaustiveLive;
   plan_options.progress = [&](const std::string& plan, const std::string& stage, const SessionProgress& now) {

@@ -9,7 +9,6 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
-#include "measure/combine.hpp"
 #include "store/failure_groups.hpp"
 #include "tune/confirmation.hpp"
 #include "tune/standing.hpp"
@@ -17,17 +16,6 @@
 
 namespace ergotune {
 namespace {
-
-constexpr int kConfirmationRounds = 3;
-constexpr std::size_t kConfirmedCandidates = 3;
-// More where noise hides who is best: those whose intervals reach the best one's.
-constexpr std::size_t kNoisyCandidates = 10;
-// As long as the choice among them is expected to lose more, those with a chance are measured again: so often at most.
-constexpr double kAcceptedLoss = 0.003;
-constexpr double kChance = 0.02;
-constexpr int kRaces = 4;
-// Where what was measured once looks better than all that was confirmed, it is confirmed as well: so often at most.
-constexpr int kConfirmationBatches = 3;
 
 /// One search, from what is known to the answer.
 class Search {
@@ -54,18 +42,7 @@ class Search {
   std::string measure(std::vector<ConfigurationIndex> list);
   std::string begin();
   void progress(const Entry* last, const std::string& phase);
-  std::vector<ConfigurationIndex> candidates();
-  void confirm();
-  bool confirm(const std::vector<ConfigurationIndex>& candidates);
-  bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
-  /// Those that were confirmed, best first, with what is known of them.
-  struct Confirmed {
-    std::vector<ConfigurationIndex> indices;
-    std::vector<double> values, errors;
-  };
-  Confirmed confirmed();
-  void race();
-  void judge_confirmed(SessionResult& result);
+  Confidence confirm();
   void summarise(SessionResult& result) const;
 
   Ledger& ledger_;
@@ -76,7 +53,6 @@ class Search {
   std::optional<ConfigurationIndex> default_;
   Standing standing_;
   StrategySource source_;
-  std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
 };
 
@@ -147,105 +123,11 @@ std::string Search::begin() {
   return why;
 }
 
-/// Who is confirmed next: the first of the ranking that are not yet, and the default beside them.
-std::vector<ConfigurationIndex> Search::candidates() {
-  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
-  const ObjectiveSpec wanted = objective_.spec();
-  const auto confirmed = [&](ConfigurationIndex index) { return ledger_.find(index)->confirmed_for == wanted; };
-  std::optional<ConfigurationIndex> leader;
-  if (!ranking.empty() && confirmed(ranking.front())) leader = ranking.front();
-  std::vector<ConfigurationIndex> list;
-  for (const ConfigurationIndex index : ranking) {
-    if (list.size() == kNoisyCandidates) break;
-    if (list.size() >= kConfirmedCandidates && !near_best(index, ranking.front())) break;
-    if (confirmed(index)) continue;
-    // Once somebody is confirmed, only those who look better than him are asked to show it.
-    if (leader && !objective_.better(standing_.measurement(index), standing_.measurement(*leader))) continue;
-    list.push_back(index);
-  }
-  if (!list.empty() && leader && std::find(list.begin(), list.end(), *leader) == list.end()) list.push_back(*leader);
-  const bool default_usable = default_ && standing_.seen(*default_) && standing_.outcome(*default_).ok;
-  if (!list.empty() && default_usable && std::find(list.begin(), list.end(), *default_) == list.end())
-    list.push_back(*default_);
-  return list;
-}
-
-bool Search::confirm(const std::vector<ConfigurationIndex>& candidates) {
-  ConfirmationSource source(candidates, kConfirmationRounds);
-  if (!ledger_.drive(source).empty()) return false;
-  for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
-    std::vector<Measurement>& rounds = rounds_[candidate.index];
-    rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
-    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec());
-    standing_.see(candidate.index);
-  }
-  standing_.judge_again();
-  return true;
-}
-
-void Search::confirm() {
-  const bool possible = options_.confirm && ledger_.evaluator().provenance() == Provenance::measured &&
-                        objective_.kind() != Objective::Kind::pareto && !ledger_.interrupted();
-  if (!possible) return;
-  // What was confirmed once, and has no new rival, is not measured again by the same command.
-  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
-  if (evaluated_ == 0 && !ranking.empty() && ledger_.find(ranking.front())->confirmed_for == objective_.spec()) return;
-  const double before = host_seconds(), waited = ledger_.waited();
-  for (int batch = 0; batch < kConfirmationBatches; ++batch) {
-    const std::vector<ConfigurationIndex> list = candidates();
-    if (list.empty()) break;
-    ledger_.set_phase("confirming");
-    progress(nullptr, "confirming the best");
-    if (!confirm(list)) break;
-  }
-  if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
-  confirming_ = host_seconds() - before - (ledger_.waited() - waited);
-}
-
-/// Whether their intervals leave it open which is better.
-bool Search::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
-  const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
-  if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
-  if (a.standard_errors.empty() || b.standard_errors.empty()) return false;
-  return a.values.front() - b.values.front() < 2 * std::hypot(a.standard_errors.front(), b.standard_errors.front());
-}
-
-Search::Confirmed Search::confirmed() {
-  Confirmed list;
-  for (const ConfigurationIndex index : standing_.ranking()) {
-    if (ledger_.find(index)->confirmed_for != objective_.spec()) continue;
-    const Outcome& outcome = standing_.outcome(index);
-    if (!outcome.ok) continue;
-    list.indices.push_back(index);
-    list.values.push_back(outcome.values.front());
-    list.errors.push_back(outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front());
-  }
-  return list;
-}
-
-/// Measures those again that may still be the best, until the choice among them is expected to lose next to nothing.
-void Search::race() {
-  for (int turn = 0; turn < kRaces; ++turn) {
-    const Confirmed list = confirmed();
-    if (expected_loss(list.values, list.errors) < kAcceptedLoss) return;
-    const std::vector<double> chances = probability_of_being_best(list.values, list.errors);
-    std::vector<ConfigurationIndex> rivals;
-    for (std::size_t i = 0; i < list.indices.size(); ++i)
-      if ((i == 0 || chances[i] > kChance) && rounds_.contains(list.indices[i])) rivals.push_back(list.indices[i]);
-    if (rivals.size() < 2 || !confirm(rivals)) return;
-  }
-}
-
-/// How sure it is that the first is the best of those that were confirmed with it.
-void Search::judge_confirmed(SessionResult& result) {
-  if (objective_.kind() == Objective::Kind::pareto || result.best.empty()) return;
-  // What was confirmed for another objective had other rivals.
-  if (result.best.front().confirmed_for != objective_.spec()) return;
-  result.confirmation_rounds = result.best.front().rounds;
-  const Confirmed list = confirmed();
-  if (list.values.empty()) return;
-  result.probability_best = probability_of_being_best(list.values, list.errors).front();
-  if (objective_.kind() == Objective::Kind::single) result.expected_loss = expected_loss(list.values, list.errors);
+Confidence Search::confirm() {
+  Confirmation confirmation(ledger_, objective_, standing_, default_, [this] { progress(nullptr, "confirming the best"); });
+  if (options_.confirm) confirmation.run(evaluated_ > 0);
+  confirming_ = confirmation.seconds();
+  return confirmation.confidence();
 }
 
 void Search::summarise(SessionResult& result) const {
@@ -284,11 +166,10 @@ SessionResult Search::run() {
     if (why.empty()) why = source_.why_finished();
   }
   result.stopped_because = why;
-  confirm();
+  static_cast<Confidence&>(result) = confirm();
   summarise(result);
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
-  judge_confirmed(result);
   if (objective_.kind() != Objective::Kind::pareto && result.best.size() > shown) result.best.resize(shown);
   if (default_ && standing_.seen(*default_)) result.default_result = *ledger_.find(*default_);
   result.evaluated = evaluated_;

@@ -7,6 +7,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/energy.hpp"
 #include "ergotune/measure/workload.hpp"
+#include "measure/launch_streamer.hpp"
 #include "measure/observation.hpp"
 #include "patience.hpp"
 
@@ -73,6 +74,29 @@ constexpr const char* kBusy =
     "the queue of launches ran empty, or a sensor was read late, where the processor was elsewhere";
 
 using QuietEnergyOnFakeBoard = EnergyOnFakeBoard;
+
+// A host that comes back late finds the device idle: that gap belongs to no launch. (Before, time and energy of a launch were
+// those of the idling too.)
+TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  BoardKernel kernel = device.kernel(1e-3, 0, 0.8);
+  KernelWorkload workload(device, kernel);
+  LaunchStreamer streamer(device, workload, 0.005, 1e-3);
+  streamer.begin();
+  for (int i = 0; i < 60 && streamer.next_mark(); ++i) {
+    if (i % 10 == 5) usleep(60'000);  // twelve marks' time
+    streamer.launch_chunk();
+  }
+  while (streamer.next_mark()) {
+  }
+  const LaunchAxis axis(streamer.stream());
+  EXPECT_GE(axis.pauses().size(), 5u);
+  EXPECT_GT(axis.pauses().front().length(), 0.03);
+  const auto per = axis.time_per_launch({axis.begin(), axis.end()});
+  EXPECT_NEAR(per.seconds, 1e-3, 2e-5);
+  EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);
+}
 
 TEST_F(QuietEnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
   with_patience(kBusy, [&] {

@@ -1,8 +1,10 @@
 """Kernel Tuner's way to energy on a fake board: its calls, with the import changed. The board is tests/fakes/nvml, the kernel's
 time follows its clock (live_kernel.hpp)."""
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -201,3 +203,50 @@ def test_a_jetsons_clocks_are_in_hertz(tmp_path, monkeypatch):
     (gpu / "available_frequencies").write_text("114750000 204000000 306000000 408000000\n")
     monkeypatch.setenv("ERGOTUNE_SYSFS_ROOT", str(tmp_path))
     assert get_tegra_gr_clocks(n=2, quiet=True) == {"tegra_gr_clock": [114750000, 408000000]}
+
+
+SIDE_BY_SIDE = r"""
+import json, sys
+import numpy as np
+if sys.argv[1] == "theirs":
+    import kernel_tuner as tuner
+    from kernel_tuner.observers import nvml
+else:
+    import ergotune.kernel_tuner as tuner
+    from ergotune.kernel_tuner.observers import nvml
+found = [nvml.get_nvml_gr_clocks(0, quiet=True), nvml.get_nvml_gr_clocks(0, n=3, quiet=True), nvml.get_nvml_mem_clocks(0, quiet=True),
+         nvml.get_nvml_pwr_limits(0, n=3, quiet=True)]
+observer = nvml.NVMLObserver(["nvml_power", "nvml_energy", "core_freq", "mem_freq", "temperature"], device=0, use_locked_clocks=True)
+results, env = tuner.tune_kernel("work", sys.stdin.read(), 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_gr_clock": [1410, 810]},
+                                 lang="C", observers=[observer], quiet=True, iterations=7)
+rows = [{k: v if isinstance(v, (int, float)) else str(type(v).__name__) for k, v in row.items()} for row in results]
+print("\n" + json.dumps({"found": found, "rows": rows}, default=int))
+"""
+
+
+def test_kernel_tuner_itself_gives_the_same_rows_on_the_same_board(board):
+    """Both tools' own observers, on the same fake library: parameters, keys and units are the same."""
+    pytest.importorskip("kernel_tuner")
+    pytest.importorskip("pynvml")
+    # Kernel Tuner takes the time (ms) that the function returns
+    source = board.source.replace("void work(float* b) {", "float work(float* b) {\n  double began = now();")
+    source = source[: source.rindex("}")] + "  return 1000 * (now() - began);\n}\n"
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakes/nvml")}
+    told = {}
+    for which in ("theirs", "ours"):
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", SIDE_BY_SIDE, which], input=source, capture_output=True,
+                              text=True, env=environment)
+        assert done.returncode == 0, done.stderr[-2000:]
+        told[which] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    assert told["theirs"]["found"] == told["ours"]["found"]
+    theirs, ours_ = ({row["nvml_gr_clock"]: row for row in told[which]["rows"]} for which in ("theirs", "ours"))
+    assert set(theirs) == set(ours_) == {1410, 810}
+    for clock, row in theirs.items():
+        # its second pass, for power, has its own clocks and temperature
+        assert {key for key in row if not key.startswith("pwr_")} <= set(ours_[clock])
+        for key in ("core_freq", "mem_freq"):
+            assert abs(row[key] - ours_[clock][key]) < 2, "MHz"
+        assert 0.3 < row["time"] / ours_[clock]["time"] < 3, "ms"
+        # W and J; its own are of readings while a call waits, of which a C function has none
+        assert abs(ours_[clock]["nvml_energy"] / (ours_[clock]["nvml_power"] * ours_[clock]["time"] * 1e-3) - 1) < 0.15
+    assert board()[0] == 0

@@ -45,6 +45,21 @@ TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
   EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 3, 1}));  // an energy of 0 is none
 }
 
+// What a power limit held down keeps its numbers: the same setting gives the same clock again. But it never wins by that.
+TEST(Ranking, OfEqualsOneThatRanAsAskedLeads) {
+  std::vector<Measurement> list{measured(1, 100), measured(1, 101), measured(1, 110), measured(1, 100.5)};
+  for (Measurement& m : list) m.quantities["energy"].standard_error = 0.8;
+  list[0].warnings = list[3].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};
+  EXPECT_EQ(positions(ranked("energy", list)), (Positions{1, 0, 3, 2}));
+  EXPECT_EQ(positions(ranked("energy", list, {0, 2})), (Positions{0, 3, 1, 2})) << "only beside what was confirmed with it";
+  EXPECT_EQ(positions(ranked("energy", list, {0, 1})).front(), 1u);
+  list[1].quantities["energy"].value = 104;
+  EXPECT_EQ(positions(ranked("energy", list)).front(), 0u) << "what is clearly less is less";
+  list[1].quantities["energy"].value = 101;
+  list[0].warnings = {"power had not settled when the measurement began"};
+  EXPECT_EQ(positions(ranked("energy", list)).front(), 0u);
+}
+
 TEST(Ranking, ValuesReadAsTheUserWroteThem) {
   const std::vector<Measurement> list{measured(1, 4), measured(1, 9)};
   const auto found = ranked("max energy", list);

@@ -40,6 +40,9 @@ struct Chart {
   std::string to_svg() const;
 };
 
+/// Stand-alone figures one below the other in one.
+std::string stacked(const std::vector<std::string>& figures);
+
 struct BarChart {
   struct Bar {
     std::string label;

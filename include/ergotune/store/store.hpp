@@ -75,6 +75,8 @@ struct StoredRow {
   int rounds = 0;
   /// Of results(): what it was confirmed for.
   std::optional<ObjectiveSpec> confirmed_for;
+  /// Of results(), where it was confirmed: what it read when it was searched.
+  std::optional<Measurement> searched;
 };
 
 /// Of every row of a session, the one that counts for each configuration, in the order of their first:

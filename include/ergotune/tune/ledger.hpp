@@ -31,6 +31,8 @@ struct Entry {
   /// Rounds of confirmation that the measurement is the mean of; 0: measured once.
   int rounds = 0;
   std::optional<ObjectiveSpec> confirmed_for;
+  /// Where it was confirmed: what it read when it was searched.
+  std::optional<Measurement> searched;
 };
 
 /// A configuration that a source wants, by its index in the ledger's space.

@@ -79,6 +79,8 @@ struct PlanOptions {
   /// What "base" and "model" stand for; see Target.
   std::optional<double> base_clock_mhz;
   std::shared_ptr<const DeviceModel> device_model;
+  /// Measure what the last stage found, and its rivals, again side by side, as a search does (SessionOptions::confirm).
+  bool confirm = true;
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const std::string& plan, const std::string& stage, const SessionProgress&)> progress;
 };
@@ -100,7 +102,7 @@ struct StageResult {
   std::vector<PlanPoint> by_setting;
 };
 
-struct PlanResult {
+struct PlanResult : Confidence {  // of best
   std::string plan, summary;
   Provenance provenance = Provenance::measured;
   /// Empty when the plan could not be followed to its end; `why_not` says why.

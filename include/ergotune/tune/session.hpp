@@ -69,22 +69,26 @@ struct SessionOptions {
   std::function<void(const SessionProgress&)> progress;
 };
 
-struct SessionResult {
+/// How sure a choice is once it was confirmed: measured again beside its rivals.
+struct Confidence {
+  /// Rounds in which it was measured again, for this objective; 0: it was not.
+  int confirmation_rounds = 0;
+  /// That it is really the best of the confirmed candidates; nullopt when not confirmed.
+  std::optional<double> probability_best;
+  /// What it is expected to be above the best of them, as a share of its value; nullopt likewise.
+  std::optional<double> expected_loss;
+};
+
+struct SessionResult : Confidence {  // of best[0]
   /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto objectives
   /// the whole front. Indices are the ledger's.
   std::vector<Entry> best;
   std::optional<Entry> default_result;
   /// The objective of the median usable configuration, as the user reads it.
   std::optional<double> median_value;
-  /// Rounds in which best[0] was measured again beside its rivals, for this objective; 0: it was not.
-  int confirmation_rounds = 0;
   /// The commonest failure: its most telling line, all its words, and how many configurations it took.
   std::string commonest_failure, commonest_failure_words;
   std::uint64_t commonest_failure_count = 0;
-  /// Probability that best[0] is really the best of the confirmed candidates; nullopt when not confirmed.
-  std::optional<double> probability_best;
-  /// What best[0] is expected to be above the best of the confirmed candidates, as a share of its value; nullopt likewise.
-  std::optional<double> expected_loss;
   /// Of the parameters of the space that was searched; empty for Pareto objectives.
   Importance importance;
   std::map<std::string, std::uint64_t> statuses;

@@ -219,6 +219,15 @@ FAKE int nvmlInit_v2() {
   if (call.failed()) --users;
   return call.result;
 }
+/// What Python's bindings call, and Kernel Tuner's observer through them.
+FAKE int nvmlInitWithFlags(unsigned) { return nvmlInit_v2(); }
+FAKE int nvmlDeviceGetAutoBoostedClocksEnabled(void*, unsigned*, unsigned*) { return not_supported; }
+FAKE int nvmlDeviceSetAutoBoostedClocksEnabled(void*, unsigned) { return not_supported; }
+FAKE int nvmlDeviceGetPowerState(void*, unsigned* state_of_board) {
+  *state_of_board = 0;
+  return ok;
+}
+
 FAKE int nvmlShutdown() {
   std::lock_guard guard(attach_mutex);
   if (users == 0) return uninitialised;
