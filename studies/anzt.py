@@ -7,6 +7,8 @@ import math
 from study import ROOT, Mistake, mean, percent_above, spread_percent
 from vendor import vendor_figures
 
+MEASURES = True  # a part of it runs on real boards
+
 # Table II: dim_m, dim_n, blk_m, blk_n, blk_k, shapes of A and B; GFLOP/s and GFLOPs/W on the paper's board.
 TABLE_TWO = [
     (16, 16, 64, 96, 16, 64, 4, 16, 16, 904, 4.4867),

@@ -7,6 +7,8 @@ import tomllib
 
 from study import ROOT, mean, percent_above, simulated_problem, spread_percent
 
+MEASURES = True  # a part of it runs on real boards
+
 BOARD = "jetson_xavier_nx"
 PLANS = ["race_to_idle", "block_to_freq", "freq_to_block", "global_energy"]
 

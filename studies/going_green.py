@@ -2,6 +2,8 @@
 
 from study import ROOT, mean, mean_and_deviation, percent_above, shared_data, simulated_problem
 
+MEASURES = True  # a part of it runs on real boards
+
 BOARDS = ["a100", "rtx_a4000", "rtx_a6000", "titan_rtx"]
 MODELLED = ["a100", "rtx_a4000", "titan_rtx", "v100"]
 PLANS = ["race_to_idle", "energy_at_max_clock", "race_to_idle_then_clocks", "energy_then_clocks", "global_energy", "model_steered"]
