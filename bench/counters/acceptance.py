@@ -172,8 +172,16 @@ def dgemm(program, output, seconds=150):
                 "--objective", "pareto(time, energy)", "--budget", f"{seconds}s", "--no-confirm", "--jobs", 14, "--max-seconds", 0.1,
                 "--observe", "counters", "--store", store, "-q", "--json"])
     rows = export(program, store)
-    analysis = run([program, "analyse", store, "--json"]).stdout
+    peaks = []
+    for name, counters in (("copy", "metrics=dram_read_bytes,metrics=dram_write_bytes"), ("fp64", "metrics=flop_count_dp")):
+        peak = output / f"peaks-{name}.db"
+        peak.unlink(missing_ok=True)
+        run([program, "measure", ROOT / f"examples/energy_kernels/{name}.toml", "--device", "cuda:0", "--objective", "energy",
+             "--observe", f"counters:{counters}", "--store", peak, "--json"])
+        peaks += ["--peaks", peak]
+    analysis = run([program, "analyse", store, *peaks, "--figures", output / "dgemm-figures", "--json"]).stdout
     (output / "dgemm-analysis.json").write_text(analysis)
+    run([program, "export", store, "--format", "kt", "-o", output / "dgemm-counters.json"])
     usable = [r for r in rows if r["status"] in ("ok", "not_converged")]
     return len(usable) >= 20, {"rows": len(rows), "usable": len(usable), "with_ipc": sum(bool(r.get("ipc")) for r in usable),
                                "seconds": time.time() - began, "words": done.stderr[-500:]}

@@ -22,6 +22,7 @@ from ._core import (
     strategies,
     write_report,
 )
+from ._analysis import analyse
 from ._results import Result
 from ._online import Session, measure_apart
 from ._session import compare_plans, devices, tune
@@ -29,7 +30,7 @@ from ._study import temperature
 from .observers import Observer
 
 __all__ = [
-    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "compare_plans",
+    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "analyse", "compare_plans",
     "devices",
     "load_problem", "load_recording", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
     "tune", "write_report",

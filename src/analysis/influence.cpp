@@ -8,6 +8,8 @@
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/problem/quantity.hpp"
+#include "problem/counter_names.hpp"
 
 namespace ergotune {
 namespace {
@@ -25,9 +27,11 @@ struct Variable {
   std::vector<double> values;
 };
 
-/// Time, energy and metrics made of them correlate with themselves.
+/// Time, energy and metrics made of them correlate with themselves. Other tools' recordings do not tell metrics and counters
+/// apart, but names do.
 bool follows_from_time_and_energy(const RecordedColumn& column, const Tradeoff& tradeoff) {
-  return column.is_metric || column.name == "time" || column.name.starts_with("time.") || column.name == "host_time" ||
+  const bool metric = column.is_metric && !quantity_info(column.name) && !is_chip_metric(column.name);
+  return metric || column.name == "time" || column.name.starts_with("time.") || column.name == "host_time" ||
          column.name == "gpu_time" || column.name.ends_with("energy") || column.name == tradeoff.speed_name ||
          column.name == tradeoff.efficiency_name || column.name == "clock_latency";
 }

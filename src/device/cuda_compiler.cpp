@@ -5,6 +5,7 @@
 
 #include "device/backend.hpp"
 #include "device/cuda_platform.hpp"
+#include "device/instruction_mix.hpp"
 #include "device/nvrtc_api.hpp"
 
 namespace ergotune::cuda {
@@ -115,7 +116,10 @@ class CudaCompiler : public Compiler {
                    "nvrtcGetLoweredName");
     result.entry = lowered;
     // a user's own architecture may be a virtual one, for which there is no binary
-    result.bytes = program.code(binary_ && !names(job.options, "compute_"));
+    const bool binary = binary_ && !names(job.options, "compute_");
+    device::PackedCode packed{program.code(binary)};
+    device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code);
+    result.bytes = packed.pack();
     return result;
   }
 

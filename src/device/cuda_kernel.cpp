@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/packed_code.hpp"
+
 namespace ergotune::cuda {
 namespace {
 
@@ -28,7 +30,8 @@ CudaModule::CudaModule(const Binary& binary) {
   char log[4096] = {};
   int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-  const CUresult code = api().cuModuleLoadDataEx(&module_, binary.bytes.c_str(), 2, options, values);
+  const std::string image = device::PackedCode::unpack(binary.bytes).code;
+  const CUresult code = api().cuModuleLoadDataEx(&module_, image.c_str(), 2, options, values);
   if (code != CUDA_SUCCESS)
     throw DeviceError(fault_of(code, DeviceFault::launch),
                       fmt::format("the driver does not load the compiled kernel: {}{}{}", error_text(code),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/packed_code.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/occupancy.hpp"
@@ -70,6 +71,15 @@ void LoadedRound::load(std::span<const Binary> binaries) {
       loaded_.push_back(device_.load(binaries[k]));
     } catch (const DeviceError& error) {
       throw DeviceError(error.fault(), about_kernel(problem_.kernels[k], error.what()), error.native_code());
+    }
+  }
+  for (const Binary& binary : binaries) {
+    const auto packed = device::PackedCode::unpack(binary.bytes);
+    for (const auto& [name, count] : packed.instructions) instructions_[name] += count;
+    instructions_from_ = packed.instructions_from;
+    if (packed.instructions.empty()) {
+      instructions_.clear();
+      break;
     }
   }
   taken_.resize(binaries.size());
@@ -150,6 +160,8 @@ void LoadedRound::note_resources(Measurement& result) const {
   note_resource("registers", most.registers);
   note_resource("shared_bytes", most.shared_bytes);
   note_resource("local_bytes", most.local_bytes);
+  for (const auto& [name, count] : instructions_)
+    result.quantities[name] = {count, 0, 1, "counted in " + instructions_from_, {}, Provenance::measured};
 }
 
 void LoadedRound::note_occupancy(std::size_t kernel, Measurement& result) const {

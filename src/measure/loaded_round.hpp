@@ -58,6 +58,9 @@ class LoadedRound {
   const ProblemBuffers& buffers_;
   /// By kernel, then those that are bound otherwise. `by_use_` finds them by kernel, geometry and arguments.
   std::vector<std::unique_ptr<LoadedKernel>> loaded_;
+  /// Of all kernels together; where one of them does not tell, of none.
+  std::map<std::string, double> instructions_;
+  std::string instructions_from_;
   std::vector<bool> taken_;  ///< by kernel: loaded_ there is bound
   std::vector<LaunchGeometry> geometry_;  ///< of each kernel's first launch
   std::map<std::string, std::size_t> by_use_;

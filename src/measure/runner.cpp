@@ -10,6 +10,7 @@
 #include "ergotune/power/control.hpp"
 #include "kernel/configure.hpp"
 #include "measure/clock_watch.hpp"
+#include "measure/code_restrictions.hpp"
 #include "measure/kernel_checks.hpp"
 #include "measure/loaded_round.hpp"
 #include "measure/mix.hpp"
@@ -253,6 +254,11 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   LoadedRound round(device, problem, constants, buffers, configuration, binaries);
   round.note_resources(result);
   if (run.resources_only) return;
+  if (const auto broken = broken_code_restriction(problem, problem.parameters, configuration, constants, result.quantities)) {
+    result.status = Status::unsupported;
+    result.message = *broken;
+    return;
+  }
 
   ObservedConfiguration observed;
   observed.names = &parameter_names;

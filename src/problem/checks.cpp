@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ergotune/problem/quantity.hpp"
+#include "problem/code_names.hpp"
 #include "problem/names.hpp"
 
 namespace ergotune {
@@ -144,7 +145,9 @@ void check_names(const Problem& problem) {
   add_execution(problem, parameters);
   for (std::size_t i = 0; i < problem.restrictions.size(); ++i) {
     const Restriction& restriction = problem.restrictions[i];
-    check(restriction.expression, names,
+    Names known = names;
+    for (const std::string& name : code_names_in(problem, restriction)) known.add(name);
+    check(restriction.expression, known,
           restriction.name.empty() ? fmt::format("restriction {}", i + 1)
                                    : fmt::format("restriction \"{}\"", restriction.name));
   }

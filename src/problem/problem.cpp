@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "problem/code_names.hpp"
+
 namespace ergotune {
 
 namespace {
@@ -152,7 +154,7 @@ Constants Problem::constants_for(const std::string& device_name, const Constants
 
 SearchSpace Problem::build_space(const Constants& known, SpaceOptions options) const {
   options.constants = known;
-  return SearchSpace::build(parameters, restrictions, options);
+  return SearchSpace::build(parameters, restrictions_of_space(*this), options);
 }
 
 std::optional<ConfigurationIndex> Problem::default_configuration(const SearchSpace& space) const {

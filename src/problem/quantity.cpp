@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 19> kQuantities{{
+constexpr std::array<QuantityInfo, 29> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -34,6 +34,16 @@ constexpr std::array<QuantityInfo, 19> kQuantities{{
      std::nullopt, false},
     {"occupancy", "", "share of a multiprocessor's threads that the code's registers and shared memory leave room for",
      Producer::compiler, std::nullopt, false},
+    {"static_instructions", "", "instructions of the compiled code", Producer::compiler, std::nullopt, false},
+    {"static_fma", "", "of them fused multiply-adds", Producer::compiler, std::nullopt, false},
+    {"static_tensor", "", "of them operations of tensor cores", Producer::compiler, std::nullopt, false},
+    {"static_global_loads", "", "of them loads from device memory, textures too", Producer::compiler, std::nullopt, false},
+    {"static_global_stores", "", "of them stores and atomic operations to device memory", Producer::compiler, std::nullopt, false},
+    {"static_shared_loads", "", "of them loads from shared memory", Producer::compiler, std::nullopt, false},
+    {"static_shared_stores", "", "of them stores to shared memory", Producer::compiler, std::nullopt, false},
+    {"static_spills", "", "of them loads and stores of local memory", Producer::compiler, std::nullopt, false},
+    {"static_branches", "", "of them branches and calls", Producer::compiler, std::nullopt, false},
+    {"static_barriers", "", "of them barriers of a block", Producer::compiler, std::nullopt, false},
     {"overlap", "", "share of a round's busy time in which kernels ran side by side", Producer::device, std::nullopt,
      false},
     {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ergotune/analysis/centrality.hpp"
+#include "ergotune/analysis/influence.hpp"
 #include "ergotune/analysis/tradeoff.hpp"
 
 namespace ergotune {
@@ -62,19 +63,30 @@ Json hull_of(const Recording& recording, const Tradeoff& tradeoff) {
           {"energy_within_one_percent", tradeoff.spread->energy_within_one_percent}};
 }
 
-Json correlations_of(const Recording& recording, const Tradeoff& tradeoff) {
+Json correlations_of(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Influence>& influences) {
   // Time, energy and metrics made of them correlate with themselves.
   const auto follows_from_them = [&](const QuantityCorrelation& c) {
     const RecordedColumn* column = c.is_parameter ? nullptr : recording.column(c.name);
     return column && (column->is_metric || c.name == "time" || c.name.ends_with("energy") ||
                       c.name == tradeoff.speed_name || c.name == tradeoff.efficiency_name);
   };
+  const auto interval = [](const Association& a) { return Json{{"low", a.low}, {"high", a.high}, {"p", a.p}}; };
   Json list = Json::array();
   for (const QuantityCorrelation& c : tradeoff.correlations) {
     if (list.size() == kMostCorrelations) break;
     if (!std::isfinite(c.speed) || follows_from_them(c)) continue;
     Json row{{"name", c.name}, {"parameter", c.is_parameter}, {"speed", c.speed}};
     if (tradeoff.has_energy && std::isfinite(c.efficiency)) row["efficiency"] = c.efficiency;
+    const auto known = std::find_if(influences.begin(), influences.end(), [&](const Influence& one) {
+      return one.name == c.name && one.is_parameter == c.is_parameter;
+    });
+    if (known != influences.end()) {
+      row["speed_interval"] = interval(known->speed);
+      if (tradeoff.has_energy) {
+        row["efficiency_interval"] = interval(known->efficiency);
+        row["moves"] = known->moves;
+      }
+    }
     list.push_back(std::move(row));
   }
   return list;
@@ -101,7 +113,9 @@ Json analysis_section(const Recording& recording, const AnalysisContext& context
     section["hull"] = hull_of(recording, tradeoff);
   if (tradeoff.has_energy && context.default_row)
     section["against_default"] = against_default(tradeoff, *context.default_row);
-  section["correlations"] = correlations_of(recording, tradeoff);
+  const std::vector<Influence> found = influences(recording, tradeoff);
+  section["correlations"] = correlations_of(recording, tradeoff, found);
+  section["words"] = explain(recording, tradeoff, found, roofline_of(recording, tradeoff));
   const bool whole =
       static_cast<double>(recording.size()) >= kShareForCentrality * static_cast<double>(context.space);
   if (whole && tradeoff.points.size() <= kMostForCentrality)

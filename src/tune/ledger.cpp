@@ -5,6 +5,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/measure/metrics.hpp"
+#include "measure/code_restrictions.hpp"
 
 namespace ergotune {
 namespace {
@@ -70,6 +71,15 @@ void Ledger::load() {
 
 void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
   if (!usable(measurement.status)) return;
+  if (options_.problem) {
+    // A live runner has looked before it ran anything; what is simulated or replayed is looked at here.
+    if (const auto broken = broken_code_restriction(*options_.problem, space_.parameters(), configuration, options_.constants,
+                                                    measurement.quantities)) {
+      measurement.status = Status::unsupported;
+      measurement.message = *broken;
+      return;
+    }
+  }
   if (options_.problem && !options_.problem->metrics.empty()) {
     const std::map<std::string, double> recorded = measurement.metrics, errors = measurement.metric_errors;
     evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "device/packed_code.hpp"
 #include "device/nvrtc_api.hpp"
 #include "device_fixtures.hpp"
 
@@ -25,7 +26,8 @@ class NvrtcTest : public testing::Test {
     return job;
   }
   /// An ELF file for machine 190, which is CUDA.
-  static bool is_cubin(const std::string& bytes) {
+  static bool is_cubin(const std::string& packed) {
+    const std::string bytes = device::PackedCode::unpack(packed).code;
     return bytes.size() > 20 && bytes.substr(0, 4) == "\177ELF" &&
            static_cast<unsigned char>(bytes[18]) == 190;
   }

@@ -333,7 +333,3 @@ def test_verbose_says_why_a_configuration_was_skipped(capsys):
 def test_what_is_not_supported_says_what_to_do(call, words):
     with pytest.raises(kt.NotSupported, match=words):
         fill(**call)
-    from ergotune.kernel_tuner import observers
-
-    with pytest.raises(kt.NotSupported, match="Nsight Compute"):
-        observers.NCUObserver(["dram__bytes.sum"])

@@ -25,6 +25,10 @@ class Meter(BenchmarkObserver):
     #: The control that sets clocks and limits, where the observer brings one.
     control = None
     save_all = False
+    #: Whether energy is to be measured for it.
+    energy = True
+    #: What the problem is asked to observe for it, beside that.
+    observe = None
 
     def get_results(self):
         return {}
@@ -57,7 +61,7 @@ class Meters:
         """What the session is to be run with."""
         sensors = list(dict.fromkeys(s for m in self.meters for s in m.sensors))
         controls = [m.control for m in self.meters if m.control]
-        found = {"energy": True}
+        found = {"energy": True} if any(m.energy for m in self.meters) else {}
         if sensors:
             found["sensors"] = sensors
         if controls:
@@ -66,6 +70,9 @@ class Meters:
 
     def add_to(self, problem):
         """Observers of ergotune's that the meters need."""
+        for meter in self.meters:
+            if meter.observe:
+                problem.observe(meter.observe)
         if any(key[0] == "core_voltage" for m in self.meters for key in m.keys.values()):
             boards = [m.board for m in self.meters if getattr(m, "board", None)]
             problem.observe("core_voltage" + "".join(f":board={board}" for board in boards[:1]))

@@ -172,7 +172,7 @@ function analysis() {
   const a = data.analysis;
   if (!a) return;
   if (a.hull) hull(a.hull);
-  if (a.correlations.length) correlations(a.correlations);
+  if (a.correlations.length) correlations(a.correlations, a.words || []);
   if (a.centrality && a.centrality.length) centrality(a.centrality);
 }
 
@@ -204,14 +204,16 @@ function hull(h) {
   part.append(facts);
 }
 
-function correlations(list) {
+function correlations(list, words) {
+  const sureness = (r, i) => r.toFixed(2) + (i ? ` (${i.low.toFixed(2)} to ${i.high.toFixed(2)})${i.p < 0.05 ? '*' : ''}` : '');
   const withEnergy = list.some(c => c.efficiency !== undefined);
   const part = section(withEnergy ? 'What goes with speed and with efficiency' : 'What goes with speed',
     'Correlation over all configurations: near 1, larger values go along with it; near -1, smaller ones do; near 0 it says nothing ' +
-    'on its own. The strongest stand on top.');
+    'on its own. The strongest stand on top. In brackets 95 % of a bootstrap; * marks p < 0.05 after correction for all of them (Holm).');
   table(part, ['name', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
-    [element('code', {}, c.name), c.parameter ? 'parameter' : 'quantity', c.speed.toFixed(2),
-     ...(withEnergy ? [c.efficiency === undefined ? '–' : c.efficiency.toFixed(2)] : [])]), [2, 3]);
+    [element('code', {}, c.name), (c.parameter ? 'parameter' : 'quantity') + (c.moves ? ', moves' : ''), sureness(c.speed, c.speed_interval),
+     ...(withEnergy ? [c.efficiency === undefined ? '–' : sureness(c.efficiency, c.efficiency_interval)] : [])]), [2, 3]);
+  for (const text of words) part.append(element('p', {}, text));
 }
 
 function centrality(list) {

@@ -1,0 +1,18 @@
+"""Hardware counters, by ergotune's own observer ``counters``."""
+
+from .._meters import Meter
+
+
+class NCUObserver(Meter):
+    """The metrics named, under their names: any of the chip's, as ``ncu --query-metrics`` lists them, or counters by the names of
+    papers (docs/counters.md). Counted in launches of their own after the time, with inputs restored; no nvmetrics is needed. Device and
+    rights: docs/counters.md."""
+
+    energy = False
+
+    def __init__(self, metrics=None, device=0):
+        if not metrics:
+            raise ValueError("NCUObserver needs the metrics to observe, a list of names")
+        self.metrics, self.device = list(metrics), device
+        self.keys = {name: (name, 1.0) for name in self.metrics}
+        self.observe = "counters:" + ",".join(f"metrics={name}" for name in self.metrics)

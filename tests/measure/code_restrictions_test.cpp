@@ -1,0 +1,59 @@
+// Restrictions over what the compiler says: known before a configuration runs.
+#include "measure/code_restrictions.hpp"
+
+#include "ergotune/base/error.hpp"
+#include "measure/runner_fixture.hpp"
+#include "problem/code_names.hpp"
+
+namespace ergotune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Restriction of(const char* text) {
+  Restriction restriction;
+  restriction.expression = Expression::parse(text);
+  return restriction;
+}
+
+class CodeRestrictions : public test::RunnerTest {
+ protected:
+  std::optional<std::string> broken(const char* text, std::map<std::string, Quantity> quantities) {
+    problem.restrictions = {of(text)};
+    return broken_code_restriction(problem, problem.parameters, {Value(64)}, {{"limit", Value(100)}}, quantities);
+  }
+};
+
+TEST_F(CodeRestrictions, AreThoseThatNameWhatTheCompilerSays) {
+  EXPECT_THAT(code_names_in(problem, of("registers * block_size_x <= 65536 and time < 1")), ElementsAre("registers"));
+  EXPECT_THAT(code_names_in(problem, of("block_size_x <= 64")), IsEmpty());
+  problem.parameters.front().name = "registers";
+  EXPECT_THAT(code_names_in(problem, of("registers <= 64")), IsEmpty()) << "a parameter of that name comes first";
+}
+
+TEST_F(CodeRestrictions, ComparesWithParametersAndConstants) {
+  EXPECT_EQ(broken("registers <= limit", {{"registers", {100}}}), std::nullopt);
+  EXPECT_EQ(broken("registers * block_size_x <= 6400", {{"registers", {101}}}),
+            "restriction \"registers * block_size_x <= 6400\": registers is 101");
+  EXPECT_EQ(broken("registers % 8 == 0", {{"registers", {96}}}), std::nullopt) << "a count is an integer";
+  EXPECT_EQ(broken("occupancy >= 0.5", {}), std::nullopt) << "what nobody tells restricts nothing";
+  EXPECT_EQ(broken("block_size_x > 64", {}), std::nullopt) << "that is the space's matter";
+}
+
+TEST_F(CodeRestrictions, AreLeftOutOfTheSpaceAndStopAConfigurationBeforeItRuns) {
+  problem.restrictions = {of("registers <= 10"), of("block_size_x <= 64")};
+  EXPECT_EQ(problem.build_space({}).size(), 2u);
+  Runner runner(device, problem, options);
+  const std::size_t before = device.launches;
+  const Measurement found = measure(runner, 64);
+  EXPECT_EQ(found.status, Status::unsupported);
+  EXPECT_THAT(found.message, HasSubstr("restriction \"registers <= 10\": registers is"));
+  EXPECT_EQ(device.launches, before) << "nothing ran";
+  EXPECT_TRUE(found.quantities.contains("registers"));
+  EXPECT_FALSE(found.quantities.contains("time"));
+}
+
+}  // namespace
+}  // namespace ergotune
