@@ -32,6 +32,9 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
     joins_.push_back(device_.make_marker());
   }
   if (!queues_.empty()) fork_ = device_.make_marker();
+  // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these rounds are
+  // queued launch by launch.
+  asked_ = std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
   arrange();
 }
 

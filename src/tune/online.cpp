@@ -87,7 +87,12 @@ struct Session::State {
   double gain() const;
 };
 
-/// What the store knows, and the default: how long it takes to try one is seen from that.
+/// s that it took to try a configuration, as it was written down.
+double cost_of(const Measurement& measurement) {
+  return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds + measurement.tuner_seconds;
+}
+
+/// What the store knows, and the default: how long it takes to try one is seen from that, whoever tried it.
 void Session::State::begin() {
   RunInfo info;
   info.objective = prepared.objective->spec();
@@ -99,7 +104,6 @@ void Session::State::begin() {
   const auto known = default_of(*prepared.space);
   if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
   start = *known;
-  const double began = host_seconds();
   if (!standing.seen(start)) {
     ListSource first({start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
       search.learn(wanted, measurement, fresh);
@@ -110,7 +114,8 @@ void Session::State::begin() {
   const Measurement& measurement = ledger->find(start)->measurement;
   if (!usable(measurement.status))
     throw UserError(fmt::format("the default configuration does not work: {}", measurement.message));
-  longest_trial = host_seconds() - began;
+  for (const ConfigurationIndex index : ledger->order())
+    longest_trial = std::max(longest_trial, cost_of(ledger->find(index)->measurement));
   application.use(prepared.space->configuration(start));
   running = start;
   search.begin();

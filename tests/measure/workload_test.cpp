@@ -13,6 +13,16 @@ namespace {
 
 using ::testing::ElementsAre;
 
+/// Counts how often a round is to be taken down, and takes none.
+class RecordingDevice : public test::FakeDevice {
+ public:
+  std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>&) override {
+    ++asked;
+    return nullptr;
+  }
+  int asked = 0;
+};
+
 class WorkloadTest : public ::testing::Test {
  protected:
   WorkloadTest() {
@@ -25,7 +35,7 @@ class WorkloadTest : public ::testing::Test {
       kernels.push_back(loaded.back().get());
     }
   }
-  test::FakeDevice device;
+  RecordingDevice device;
   std::string ran;
   std::vector<std::unique_ptr<LoadedKernel>> loaded;
   std::vector<LoadedKernel*> kernels;
@@ -39,6 +49,17 @@ TEST_F(WorkloadTest, OfOneKernelIsItsLaunches) {
   twice.launch(2);
   EXPECT_EQ(ran, "bbbcccc");
   EXPECT_EQ(device.queues, 0u);
+}
+
+TEST_F(WorkloadTest, RoundsOnPartsOfADeviceAreQueuedLaunchByLaunch) {
+  KernelWorkload anywhere(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}});
+  anywhere.launch(3);
+  anywhere.launch(3);
+  EXPECT_EQ(device.asked, 1);
+  KernelWorkload parts(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}}, {QueueOptions{.multiprocessors = 8}});
+  parts.launch(3);
+  parts.launch(3);
+  EXPECT_EQ(device.asked, 1);
 }
 
 TEST_F(WorkloadTest, StepsRunInTheirOrderRoundByRound) {

@@ -80,6 +80,15 @@ def test_a_loop_is_tuned_on_the_way_and_goes_on(tmp_path):
     assert again.settled and again.tried == 0
 
 
+def test_who_goes_on_knows_what_a_trial_costs(tmp_path):
+    settings = dict(device="opencl", strategy="brute_force", precision=0.5, store=str(tmp_path / "s.db"), max_seconds=0.02)
+    ergotune.Session(pipeline(), **settings)  # tries the default
+    again = ergotune.Session(pipeline(), bound=0.05, **settings)
+    assert again.resumed == 1
+    rows = [again.next_round() for _ in range(20)]  # a twentieth of 20 short rounds pays for no trial
+    assert all(row["tried"] is None for row in rows)
+
+
 def test_a_small_bound_is_kept():
     session = ergotune.Session(pipeline(), bound=1e-6, device="opencl", budget=4)
     rows = [session.next_round() for _ in range(40)]
