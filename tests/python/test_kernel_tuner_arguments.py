@@ -333,7 +333,16 @@ def test_verbose_says_why_a_configuration_was_skipped(capsys):
 def test_what_is_not_supported_says_what_to_do(call, words):
     with pytest.raises(kt.NotSupported, match=words):
         fill(**call)
-    from ergotune.kernel_tuner import observers
 
-    with pytest.raises(kt.NotSupported, match="Nsight Compute"):
-        observers.NCUObserver(["dram__bytes.sum"])
+
+def test_counters_are_asked_for_by_kernel_tuners_observer():
+    from ergotune.kernel_tuner.observers import NCUObserver
+    from ergotune.kernel_tuner.observers.ncu import NCUObserver as same
+
+    assert NCUObserver is same
+    with pytest.raises(TypeError, match="list of names"):
+        NCUObserver("dram__bytes.sum")
+    with pytest.raises(ergotune.UserError, match="counters"):  # this device has none, and that is said before anything runs
+        fill(observers=[NCUObserver(["dram__bytes_read.sum"])])
+    meter = NCUObserver(["dram__bytes_read.sum"])
+    assert meter.take({"quantities": {"dram__bytes_read.sum": {"value": 4096.0}}}) == {"dram__bytes_read.sum": 4096.0}

@@ -21,7 +21,6 @@ MODULES = {
     "hyper": "`ergotune score` scores strategies with their options on recorded spaces (docs/strategies.md)",
     "observers.amd": ENERGY,
     **{f"observers.{name}": _TIMES for name in ("compiler", "cupy", "hip", "julia", "nvcuda", "opencl", "pycuda")},
-    "observers.ncu": "counters come with Nsight Compute itself: run it on `ergotune measure` of one configuration",
     "runners": _INSIDE + "tune_kernel measures, or simulates from a cache",
     **{f"runners.{name}": _INSIDE + "tune_kernel measures, or simulates from a cache"
        for name in ("parallel", "runner", "sequential", "simulation")},

@@ -22,12 +22,17 @@ class Meter(BenchmarkObserver):
 
     keys = {}
     sensors = ()
+    #: Whether energy has to be measured for it.
+    energy = True
     #: The control that sets clocks and limits, where the observer brings one.
     control = None
     save_all = False
 
     def get_results(self):
         return {}
+
+    def observe(self, problem):
+        """Asks for what the meter needs beside sensors."""
 
     def take(self, measurement):
         """What is added to the row of a measurement."""
@@ -57,7 +62,7 @@ class Meters:
         """What the session is to be run with."""
         sensors = list(dict.fromkeys(s for m in self.meters for s in m.sensors))
         controls = [m.control for m in self.meters if m.control]
-        found = {"energy": True}
+        found = {"energy": True} if any(m.energy for m in self.meters) else {}
         if sensors:
             found["sensors"] = sensors
         if controls:
@@ -69,6 +74,8 @@ class Meters:
         if any(key[0] == "core_voltage" for m in self.meters for key in m.keys.values()):
             boards = [m.board for m in self.meters if getattr(m, "board", None)]
             problem.observe("core_voltage" + "".join(f":board={board}" for board in boards[:1]))
+        for meter in self.meters:
+            meter.observe(problem)
         if self.keep:
             sensors = "".join(f",sensors={s}" for m in self.meters for s in m.sensors)
             problem.observe(f"trace:folder={self.folder.name},before=0,after=0,seconds=1{sensors}")

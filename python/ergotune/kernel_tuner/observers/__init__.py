@@ -1,6 +1,6 @@
 """Observers as Kernel Tuner's scripts write them."""
 
-from .._absent import ENERGY, MODULES
+from .._absent import ENERGY
 from .._notsupported import absent
 from .observer import (  # noqa: F401
     BenchmarkObserver,
@@ -11,9 +11,9 @@ from .observer import (  # noqa: F401
 )
 from .register import RegisterObserver  # noqa: F401
 
-_WORK = {"NVMLObserver": "nvml", "TegraObserver": "tegra", "PowerSensorObserver": "powersensor", "PMTObserver": "pmt"}
-_absent = absent(__name__, {**dict.fromkeys(("PMTContinuousObserver", "AMDSMIObserver"), ENERGY),
-                            "NCUObserver": MODULES["observers.ncu"]})
+_WORK = {"NVMLObserver": "nvml", "TegraObserver": "tegra", "PowerSensorObserver": "powersensor", "PMTObserver": "pmt",
+         "NCUObserver": "ncu"}
+_absent = absent(__name__, dict.fromkeys(("PMTContinuousObserver", "AMDSMIObserver"), ENERGY))
 
 
 def __getattr__(name):
