@@ -123,15 +123,23 @@ def run_simulation(name, strategy, file):
     module, params = tool(name), kept["tune_params"]
 
     def simulate(count):
-        options = {"max_fevals": count, **({"fraction": 1} if strategy == "random_sample" else {"maxiter": 100000})}
+        options = {"max_fevals": count, **SIMULATED[strategy]}
         began = time.process_time()
         results, _ = module.tune_kernel("k", "__kernel void k() {}", 1, [], params, lang="OpenCL", simulation_mode=True, cache=file,
                                         quiet=True, strategy=strategy, strategy_options=options)
-        return len(results), time.process_time() - began
+        spent = time.process_time() - began
+        return len(results), spent, len({tuple(row[name] for name in params) for row in results})
 
     simulate(2)
     few, many = simulate(2), simulate(16000 if strategy == "random_sample" else 3000)
-    return {"evaluations": many[0], "per_second": (many[0] - few[0]) / (many[1] - few[1]), "fixed_s": few[1]}
+    seconds = many[1] - few[1]
+    return {"evaluations": many[0], "per_second": (many[0] - few[0]) / seconds, "different": many[2],
+            "different_per_second": (many[2] - few[2]) / seconds, "fixed_s": few[1]}
+
+
+#: Strategies that are compared, with what makes them go on until max_fevals.
+SIMULATED = {"random_sample": {"fraction": 1}, "mls": {}, "greedy_ils": {},
+             **dict.fromkeys(("genetic_algorithm", "simulated_annealing", "diff_evo", "firefly_algorithm"), {"maxiter": 100000})}
 
 
 def write_cache(file):
@@ -182,15 +190,18 @@ def compare_opencl(options):
 
 
 def compare_simulation(options):
-    print("| strategy | tool | evaluations a second | beside them (s) |\n| --- | --- | --- | --- |")
+    # Kernel Tuner's strategies evaluate the same configuration again and again, and its rows count that
+    print("| strategy | tool | evaluations a second | different configurations | a second | beside them (s) |\n"
+          "| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.json"
         write_cache(file)
-        for strategy in ("random_sample", "genetic_algorithm"):
+        for strategy in SIMULATED:
             for name in ("kernel_tuner", "ergotune"):
                 runs = [measured(["simulation", name, strategy, str(file)], Path(folder), 1)[0] for _ in range(options.runs)]
-                rate, fixed = (statistics.median(run[k] for run in runs) for k in ("per_second", "fixed_s"))
-                print(f"| {strategy} | {name} | {rate:.0f} | {fixed:.2f} |", flush=True)
+                rate, different, rated, fixed = (statistics.median(run[k] for run in runs) for k in (
+                    "per_second", "different", "different_per_second", "fixed_s"))
+                print(f"| {strategy} | {name} | {rate:.0f} | {different:.0f} | {rated:.0f} | {fixed:.2f} |", flush=True)
 
 
 def main():

@@ -52,7 +52,7 @@ Scheduler::Descriptor::~Descriptor() {
 }
 
 Scheduler::Scheduler(const Problem& problem, const LiveOptions& options, StartLink start) {
-  Setup setup = setup_for(problem, options);
+  Setup setup = setup_for(data_files_.lay_out(problem), options);
   // What the first correct configuration put out, for the runners after the first: memory that dies with us.
   reference_file_.number = ::memfd_create("ergotune-reference", MFD_CLOEXEC);
   if (reference_file_.number >= 0 && setup.measure.reference_file.empty())

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ergotune/evaluate/live.hpp"
+#include "evaluate/data_files.hpp"
 #include "evaluate/compile_farm.hpp"
 #include "evaluate/slot.hpp"
 
@@ -90,6 +91,7 @@ class Scheduler {
   std::string compiler_identity_;
   std::vector<std::string> notes_;
   Descriptor reference_file_, wake_;
+  DataFiles data_files_;
 
   // The thread's own.
   std::vector<Slot> slots_;

@@ -45,6 +45,16 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
   return document.dump();
 }
 
+/// For those who look into a store: arrays given in memory are known there by their hash alone.
+Problem without_arrays(Problem problem) {
+  for (Kernel& kernel : problem.kernels)
+    for (Argument& argument : kernel.arguments) {
+      argument.fill.data.reset();
+      argument.fill.foreign.reset();
+    }
+  return problem;
+}
+
 void open_store(PreparedSession& prepared, const SetupOptions& options) {
   if (options.store.empty()) return;
   prepared.store = std::make_unique<Store>(Store::open(options.store));
@@ -61,7 +71,7 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
   const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
   prepared.store_session = prepared.store->session(identity, names, prepared.objective->name(),
-                                                   environment(prepared, compiler), serialise(prepared.problem));
+                                                   environment(prepared, compiler), serialise(without_arrays(prepared.problem)));
 }
 
 // Where outputs are compared with the first correct configuration's, a resumed session takes one that is

@@ -11,8 +11,8 @@ class NCUObserver(Meter):
     energy = False
 
     def __init__(self, metrics=None, device=0):
-        if not metrics:
-            raise ValueError("NCUObserver needs the metrics to observe, a list of names")
+        if isinstance(metrics, str) or not metrics:
+            raise ValueError("NCUObserver needs the metrics to observe, a list of names such as ['dram__bytes_read.sum']")
         self.metrics, self.device = list(metrics), device
         self.keys = {name: (name, 1.0) for name in self.metrics}
         self.observe = "counters:" + ",".join(f"metrics={name}" for name in self.metrics)
