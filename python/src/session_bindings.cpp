@@ -197,6 +197,8 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   out["confirmation_rounds"] = result.confirmation_rounds;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
+  const std::string found = importance_document(space.parameters(), result.importance).dump();
+  out["importance"] = py::module_::import("json").attr("loads")(found);
   return out;
 }
 

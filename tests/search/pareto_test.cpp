@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <set>
 
 #include "ergotune/evaluate/replay.hpp"
@@ -133,6 +134,36 @@ TEST(Pareto, Nsga2BeatsRandomSampling) {
     random += share_of_front("random", seed);
   }
   EXPECT_GT(nsga, random);
+}
+
+// Eight slots stay busy: new ones are asked for while others are under way, none twice, and the front comes nearly as soon.
+TEST(Pareto, BatchesKnowWhatIsPending) {
+  const TradeOff data = trade_off();
+  StrategyContext c;
+  c.space = &data.space;
+  c.objectives = 2;
+  const auto strategy = make_strategy("auto", c);
+  std::deque<ConfigurationIndex> under_way;
+  std::set<ConfigurationIndex> asked;
+  for (std::size_t told = 0; told < 60; ++told) {
+    for (const ConfigurationIndex index : strategy->ask(8 - under_way.size())) {
+      EXPECT_TRUE(asked.insert(index).second);
+      under_way.push_back(index);
+    }
+    ASSERT_EQ(under_way.size(), 8u) << "after " << told;
+    Outcome outcome;
+    outcome.ok = true;
+    outcome.values = data.values[under_way.front()];
+    strategy->tell(under_way.front(), outcome);
+    under_way.pop_front();
+  }
+  std::vector<double> reference = {0, 0};
+  Points front, seen;
+  for (const std::size_t f : pareto_front(data.values)) front.push_back(data.values[f]);
+  for (const auto& p : front)
+    for (int o = 0; o < 2; ++o) reference[o] = std::max(reference[o], 1.1 * p[o]);
+  for (const ConfigurationIndex index : asked) seen.push_back(data.values[index]);
+  EXPECT_GT(hypervolume(seen, reference), 0.85 * hypervolume(front, reference));
 }
 
 }  // namespace

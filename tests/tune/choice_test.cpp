@@ -8,8 +8,8 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "ergotune/search/certainty.hpp"
 #include "ergotune/tune/session.hpp"
-#include "tune/confirmation.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/prior.hpp"
 #include "tune/racing.hpp"
