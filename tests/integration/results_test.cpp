@@ -71,7 +71,7 @@ TEST_F(Results, ImportedResultsAreShown) {
 
 // tune, show and report say the same of the parameters, from the same results.
 TEST_F(Results, WhatMattersIsTheSameEverywhere) {
-  const std::string gemm = std::string(ERGOTUNE_EXAMPLES) + "/gemm/gemm.toml";
+  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
   const json tuned = document({"tune", gemm, "--device", "sim:a100", "--budget", "40", "--store", "sim.db"});
   ASSERT_GE(tuned["importance"]["shares"].size(), 2u);
   for (const json& share : tuned["importance"]["shares"]) {
