@@ -107,7 +107,7 @@ class BayesianPareto : public StrategyBase {
         if (!observation.pending && !observation.values.empty()) v = std::min(view.logarithmic ? std::log(v) : v, view.ceiling);
         seen[o] = (v - view.centre) / view.scale;
       }
-      if (observation.values.empty()) continue;
+      if (observation.values.empty() || observation.pending) continue;
       points.push_back(seen);
       of.push_back(observation.index);
     }
@@ -174,7 +174,8 @@ class BayesianPareto : public StrategyBase {
     return expected_volume(mean, deviation, reference);
   }
 
-  /// The configuration that promises most, and the belief in the models' own means of it until its outcome is told.
+  /// The configuration that promises most. Until its outcome is told the models take it for a deviation worse than they think,
+  /// and the front does without it: what is only hoped for would hide what is near it.
   bool propose_best() {
     const std::size_t objectives = models_.size();
     std::vector<double> weights;
@@ -209,7 +210,7 @@ class BayesianPareto : public StrategyBase {
     const ConfigurationIndex index = pool[best->second];
     std::vector<double> believed;
     for (std::size_t o = 0; o < objectives; ++o)
-      believed.push_back(mean_[o][best->second] * views_[o].scale + views_[o].centre);
+      believed.push_back((mean_[o][best->second] + deviation_[o][best->second]) * views_[o].scale + views_[o].centre);
     place_of(index).values = std::move(believed);
     return propose(index);
   }
