@@ -15,7 +15,11 @@ namespace {
 
 using Priors = std::vector<PriorResults>;
 
+/// As if measured another time, with 1 % noise, for each seed, or every seed would see the same search.
 PriorResults changed(PriorResults prior, const std::string& kind, std::uint64_t seed) {
+  Random noise(seed);
+  for (auto& [index, outcome] : prior.outcomes)
+    if (outcome.ok) outcome.values.front() *= 1 + 0.01 * noise.normal();
   std::vector<double> values;
   for (auto& [index, outcome] : prior.outcomes)
     if (outcome.ok) values.push_back(outcome.values.front());
@@ -66,10 +70,10 @@ void print_prior_table(const PriorTableOptions& options) {
   for (const std::string& kind : kinds) fmt::print(" {:>10}", kind);
   fmt::print("\n");
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    Priors others;
+    Priors others, foreign;
     for (std::size_t r = 0; r < recordings.size(); ++r) {
-      if (r == t || recordings[r].name != recordings[t].name) continue;
-      others.push_back(prior_results(recordings[r], targets[t].space(),
+      if (r == t) continue;
+      (recordings[r].name == recordings[t].name ? others : foreign).push_back(prior_results(recordings[r], targets[t].space(),
                                      Objective::parse(recordings[t].objective, recordings[t].metrics)));
     }
     std::vector<std::atomic<std::size_t>> spent(kinds.size()), arrivals(kinds.size());
@@ -80,7 +84,7 @@ void print_prior_table(const PriorTableOptions& options) {
         const std::uint64_t seed = options.first + job % options.repeats;
         Priors priors;
         if (kind != "none")
-          for (const PriorResults& other : others) priors.push_back(changed(other, kind, seed));
+          for (const PriorResults& other : kind == "foreign" ? foreign : others) priors.push_back(changed(other, kind, seed));
         bool arrived = false;
         spent[job / options.repeats] += evaluations_to_one_percent(targets[t], priors, seed, options, arrived);
         arrivals[job / options.repeats] += arrived;

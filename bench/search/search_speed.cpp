@@ -11,6 +11,8 @@
 //     the final choice under noise
 //   search_speed --wall RECORDING [--jobs N] [--looks 10,30,60] [--first SEED] [--repeats N] [--strategies a,b]
 //     how far a wall time leads with what every configuration cost
+//   search_speed --pareto RECORDING,... [--drawn SPACES] [--slots N] [--first SEED] [--repeats N] [--strategies a,b]
+//     hypervolumes of several objectives
 //
 // --seconds tells strategies what an evaluation takes. Times are CPU time of the calling thread.
 #include <fmt/format.h>
@@ -25,6 +27,7 @@
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
 #include "noise_table.hpp"
+#include "pareto_table.hpp"
 #include "prior_table.hpp"
 #include "wall_table.hpp"
 #include "ergotune/evaluate/replay.hpp"
@@ -187,6 +190,15 @@ void wall_table(const Arguments& arguments) {
   print_wall_table(options);
 }
 
+void pareto_table(const Arguments& arguments) {
+  auto options = arguments.common(ParetoTableOptions{});
+  options.files = split(arguments.text("pareto"));
+  options.spaces = arguments.count("drawn", 0);
+  options.strategies = arguments.list("strategies", options.strategies);
+  options.slots = arguments.count("slots", 1);
+  print_pareto_table(options);
+}
+
 void speed_tables(const Arguments& arguments) {
   const std::string only = arguments.has("strategies") ? "," + arguments.text("strategies") + "," : "";
   const auto wanted = [&](const std::string& name) {
@@ -221,6 +233,8 @@ int main(int argc, char** argv) {
     noise_table(arguments);
   else if (arguments.has("wall"))
     wall_table(arguments);
+  else if (arguments.has("pareto"))
+    pareto_table(arguments);
   else
     speed_tables(arguments);
   return 0;

@@ -16,6 +16,9 @@ class Result:
         front: for Pareto objectives all of the front, else the confirmed candidates, best first.
         configurations, measurements: every configuration measured or taken from the store, in order.
         evaluated, resumed: how many were measured in this run and how many were known.
+        probability_best, expected_loss: how sure the winner is; None when it was not measured again.
+        importance: ``shares`` of the objective's variance by parameter or pair, each with its 95 % interval (``low``,
+            ``high``), and ``ruled_out``, the values that never worked; as in ``--json``, modelled.
         seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
     """
 
@@ -38,6 +41,7 @@ class Result:
         self.stopped_because: str = raw["stopped_because"]
         self.probability_best: Optional[float] = raw["probability_best"]
         self.expected_loss: Optional[float] = raw.get("expected_loss")
+        self.importance: Dict[str, Any] = raw.get("importance", {})
         self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)
         self.store: Optional[str] = raw.get("store")
         self.session: Optional[int] = raw.get("session")

@@ -167,6 +167,21 @@ void add_session(py::dict& out, const PreparedSession& prepared) {
   out["interrupted"] = interrupted.load();
 }
 
+/// importance_document() as Python has it.
+py::dict importance_dict(const std::vector<Parameter>& parameters, const Importance& importance) {
+  py::list shares, ruled_out;
+  for (const auto& share : importance.shares) {
+    py::list names;
+    for (const std::size_t p : share.parameters) names.append(parameters[p].name);
+    shares.append(py::dict(py::arg("parameters") = names, py::arg("share") = share.share, py::arg("low") = share.low,
+                           py::arg("high") = share.high));
+  }
+  for (const auto& out : importance.ruled_out)
+    ruled_out.append(py::dict(py::arg("parameter") = parameters[out.parameter].name,
+                              py::arg("value") = out.value.to_string(), py::arg("tried") = out.tried));
+  return py::dict(py::arg("provenance") = "modelled", py::arg("shares") = shares, py::arg("ruled_out") = ruled_out);
+}
+
 py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, const SessionResult& result) {
   const auto& space = *prepared.space;
   py::dict out;
@@ -197,6 +212,7 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   out["confirmation_rounds"] = result.confirmation_rounds;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
+  out["importance"] = importance_dict(space.parameters(), result.importance);
   return out;
 }
 

@@ -71,6 +71,27 @@ std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, st
   return all;
 }
 
+Importance importance_of(const RankedResults& ranked) {
+  if (ranked.objective.kind() == Objective::Kind::pareto) return {};
+  std::vector<Judged> judged;
+  for (const StoredRow& row : ranked.results.rows)
+    judged.push_back({row.configuration, ranked.objective.value(row.measurement)});
+  return ergotune::importance_of(ranked.results.parameters, std::move(judged));
+}
+
+std::optional<Certainty> certainty_of(const RankedResults& ranked) {
+  if (ranked.objective.kind() == Objective::Kind::pareto || ranked.best.empty()) return std::nullopt;
+  const auto confirmed = [&](std::size_t row) {
+    return ranked.results.rows[row].confirmed_for == ranked.objective.spec();
+  };
+  if (!confirmed(ranked.best.front())) return std::nullopt;
+  Objective objective = ranked.objective;
+  std::vector<Outcome> outcomes;
+  for (const std::size_t row : ranked.best)
+    if (confirmed(row)) outcomes.push_back(objective.outcome(ranked.results.rows[row].measurement));
+  return ergotune::certainty_of(outcomes);
+}
+
 std::optional<BestResult> best_of(const RankedResults& ranked) {
   if (ranked.best.empty()) return std::nullopt;
   const StoredRow& row = ranked.results.rows[ranked.best.front()];

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/search/certainty.hpp"
+#include "ergotune/search/importance.hpp"
 #include "ergotune/search/objective.hpp"
 #include "ergotune/store/export.hpp"
 
@@ -37,6 +39,12 @@ RankedResults load_ranked(const std::filesystem::path& file, std::int64_t sessio
 /// Every session of a store, ranked by its own objective; a recording is one session.
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective);
+
+/// What the parameters do to the objective; nothing of a front.
+Importance importance_of(const RankedResults& ranked);
+
+/// How sure the winner is; nullopt where it was not confirmed for this objective.
+std::optional<Certainty> certainty_of(const RankedResults& ranked);
 
 /// The best row as wisdom and headers take it; nullopt when nothing worked.
 std::optional<BestResult> best_of(const RankedResults& ranked);

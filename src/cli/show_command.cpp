@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/findings.hpp"
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/results.hpp"
@@ -78,10 +79,15 @@ Json document(const RankedResults& ranked, const ShowOptions& options) {
             {"rows", results.rows.size()},
             {"statuses", ranked.statuses}};
   json["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
+  if (const auto certainty = certainty_of(ranked)) {
+    json["best"]["probability_best"] = certainty->probability_best;
+    if (ranked.objective.kind() == Objective::Kind::single) json["best"]["expected_loss"] = certainty->expected_loss;
+  }
   json["top"] = Json::array();
   for (std::size_t i = 0; i < std::min(options.top, ranked.best.size()); ++i) {
     json["top"].push_back(row_document(ranked, ranked.best[i]));
   }
+  json["importance"] = importance_document(results.parameters, importance_of(ranked));
   if (options.failures) {
     json["failures"] = Json::array();
     for (const FailureGroup& failure : failures_of(results)) {
@@ -143,6 +149,11 @@ void print_best(const RankedResults& ranked) {
   for (const auto& [name, quantity] : best.quantities) line(name);
   for (const auto& [name, value] : best.metrics) line(name);
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
+  if (const auto certainty = certainty_of(ranked)) {
+    std::optional<double> loss;
+    if (ranked.objective.kind() == Objective::Kind::single) loss = certainty->expected_loss;
+    fmt::print("  {}\n", certainty_text(results.rows[ranked.best.front()].rounds, certainty->probability_best, loss));
+  }
 }
 
 /// Numbers of the parameters that say something in a table: not those with one value.
@@ -229,6 +240,7 @@ void show(const ShowOptions& options) {
   print_head(ranked, options);
   print_best(ranked);
   print_top(ranked, options.top);
+  print_importance(ranked.results.parameters, importance_of(ranked));
   const auto failed = std::count_if(ranked.results.rows.begin(), ranked.results.rows.end(),
                                     [](const StoredRow& row) { return !usable(row.measurement.status); });
   if (options.failures) {

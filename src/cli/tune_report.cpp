@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/findings.hpp"
 #include "cli/live_options.hpp"
 
 namespace ergotune::cli {
@@ -92,9 +93,7 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
   if (const auto value = prepared.objective->value(best.measurement)) print_gains(prepared, result, *value);
   if (result.probability_best) {
-    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them, expected loss "
-               "{:.2g} %\n",
-               result.confirmation_rounds, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
+    fmt::print("  {}\n", certainty_text(result.confirmation_rounds, *result.probability_best, result.expected_loss));
   }
 }
 
@@ -111,47 +110,6 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
                describe(prepared.space->parameters(), prepared.space->configuration(entry.index)),
                confirmed && entry.rounds == 0 ? "  (not confirmed)" : "");
   }
-}
-
-std::string names_of(const PreparedSession& prepared, const Importance::Share& share) {
-  std::string text;
-  for (const std::size_t p : share.parameters)
-    text += fmt::format("{}{}", text.empty() ? "" : " with ", prepared.space->parameters()[p].name);
-  return text;
-}
-
-/// What the parameters were seen to do.
-void print_importance(const PreparedSession& prepared, const SessionResult& result) {
-  constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kShown, result.importance.shares.size()); ++i) {
-    const auto& share = result.importance.shares[i];
-    text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", names_of(prepared, share), 100 * share.share);
-  }
-  if (!text.empty()) fmt::print("\nWhat matters (share of the variance, modelled): {}\n", text);
-  text.clear();
-  for (std::size_t i = 0; i < std::min(kShown, result.importance.ruled_out.size()); ++i) {
-    const auto& out = result.importance.ruled_out[i];
-    const Parameter& parameter = prepared.space->parameters()[out.parameter];
-    text += fmt::format("{}{} = {} ({} tried)", i == 0 ? "" : ", ", parameter.name,
-                        parameter.values[out.value].to_literal(), out.tried);
-  }
-  if (!text.empty()) fmt::print("Never worked: {}\n", text);
-}
-
-Json importance_document(const PreparedSession& prepared, const Importance& importance) {
-  Json shares = Json::array(), ruled_out = Json::array();
-  const auto& parameters = prepared.space->parameters();
-  for (const auto& share : importance.shares) {
-    Json names = Json::array();
-    for (const std::size_t p : share.parameters) names.push_back(parameters[p].name);
-    shares.push_back({{"parameters", names}, {"share", share.share}});
-  }
-  for (const auto& out : importance.ruled_out)
-    ruled_out.push_back({{"parameter", parameters[out.parameter].name},
-                         {"value", parameters[out.parameter].values[out.value].to_string()},
-                         {"tried", out.tried}});
-  return {{"provenance", "modelled"}, {"shares", shares}, {"ruled_out", ruled_out}};
 }
 
 void print_front(const PreparedSession& prepared, const SessionResult& result) {
@@ -243,7 +201,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
                                      {"words", result.commonest_failure_words},
                                      {"count", result.commonest_failure_count}};
   }
-  document["importance"] = importance_document(prepared, result.importance);
+  document["importance"] = importance_document(prepared.space->parameters(), result.importance);
   document["strategy"] = result.strategy;
   if (!result.explanation.empty()) document["explanation"] = result.explanation;
   document["stopped_because"] = result.stopped_because;
@@ -272,7 +230,7 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   } else {
     print_best(prepared, result);
     print_next_best(prepared, result, top);
-    print_importance(prepared, result);
+    print_importance(prepared.space->parameters(), result.importance);
   }
   note_disagreement(prepared, result);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);

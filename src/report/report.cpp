@@ -14,6 +14,8 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/problem/quantity.hpp"
+#include "ergotune/search/certainty.hpp"
+#include "ergotune/search/importance.hpp"
 #include "ergotune/search/ranking.hpp"
 #include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
@@ -129,6 +131,8 @@ class ReportDocument {
     }
     const auto& order = rows_.order();
     document["best"] = order.empty() ? Json() : row(order.front());
+    tell_certainty(document["best"]);
+    document["importance"] = importance();
     document["median"] = order.empty() ? Json() : row(order[order.size() / 2]);
     document["fastest"] = fastest();
     const auto default_row = default_index();
@@ -161,6 +165,31 @@ class ReportDocument {
   std::string main_quantity() const {
     const std::string name = objective_.quantity();
     return recording_.column(name) ? name : std::string();
+  }
+
+  /// As `show` has it: of those that were confirmed for this objective, should the winner be one of them.
+  void tell_certainty(Json& best) const {
+    const auto& order = rows_.order();
+    const auto confirmed = [&](std::size_t row) {
+      const auto at = recording_.confirmed.find(row);
+      return at != recording_.confirmed.end() && at->second == objective_.spec();
+    };
+    if (objective_.kind() == Objective::Kind::pareto || order.empty() || !confirmed(order.front())) return;
+    std::vector<Outcome> outcomes;
+    for (const std::size_t row : order)
+      if (confirmed(row)) outcomes.push_back(objective_.outcome(recording_.measurement(row)));
+    const auto certainty = certainty_of(outcomes);
+    if (!certainty) return;
+    best["probability_best"] = certainty->probability_best;
+    if (objective_.kind() == Objective::Kind::single) best["expected_loss"] = certainty->expected_loss;
+  }
+
+  Json importance() const {
+    if (objective_.kind() == Objective::Kind::pareto) return importance_document({}, {});
+    std::vector<Judged> judged;
+    for (std::size_t row = 0; row < recording_.size(); ++row)
+      judged.push_back({recording_.configuration(row), rows_.value(row)});
+    return importance_document(recording_.parameters, importance_of(recording_.parameters, std::move(judged)));
   }
 
   Json parameters() const {

@@ -13,7 +13,7 @@
 #include "search/candidates.hpp"
 #include "search/gaussian_process.hpp"
 #include "search/moves.hpp"
-#include "search/prior_mean.hpp"
+#include "search/prior_features.hpp"
 #include "search/strategy_base.hpp"
 #include "search/thought.hpp"
 #include "search/twins.hpp"
@@ -30,7 +30,9 @@ class Bayesian : public StrategyBase {
         candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
         prior_(space(), context.priors),
         moves_(space()),
-        thought_(context.clock) {}
+        thought_(context.clock) {
+    prior_.teach(model_);
+  }
 
   std::string explanation() const override {
     if (quick_ == 0) return {};
@@ -65,7 +67,7 @@ class Bayesian : public StrategyBase {
     if (!started_) {
       started_ = true;
       if (told() <= 1 && queued() == 0) {  // the default alone is no design
-        propose_all(space().low_discrepancy(initial_size(), random()));
+        propose_all(space().low_discrepancy(std::max(initial_size(), wanted), random()));
         return;
       }
     }
@@ -85,7 +87,7 @@ class Bayesian : public StrategyBase {
   struct Observation {
     ConfigurationIndex index = 0;
     double value = 0;     ///< infinity for a failure
-    double believed = 0;  ///< while it is pending: the model's own mean, in its units
+    double believed = 0;  ///< while it is pending: the model's own mean, but no improvement; in its units
     bool pending = false;
   };
 
@@ -120,6 +122,7 @@ class Bayesian : public StrategyBase {
     const auto [it, is_new] = places_.try_emplace(index, observations_.size());
     if (is_new) {
       observations_.push_back({index, 0, 0, true});
+      if (!prior_.empty()) prior_.expect({index});
       model_.observe(index);
     }
     return observations_[it->second];
@@ -138,18 +141,12 @@ class Bayesian : public StrategyBase {
     const double best = *std::min_element(ok.begin(), ok.end());
     const double failed = ceiling + std::max(0.2, real("failure") * (ceiling - best));
     std::vector<double> values;
-    std::vector<ConfigurationIndex> places;
     for (const Observation& o : observations_) {
       if (o.pending)
         values.push_back(o.believed);
       else
         values.push_back(std::isfinite(o.value) ? std::min(transformed(o.value), ceiling) : failed);
-      places.push_back(o.index);
     }
-    if (prior_.empty()) return values;
-    prior_.expect(places);
-    prior_.weigh(model_, places, values);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= prior_.mean(places[i]);
     return values;
   }
   double transformed(double value) const { return logarithmic_ ? std::log(value) : value; }
@@ -193,8 +190,9 @@ class Bayesian : public StrategyBase {
     const double rebuilt = static_cast<double>(affordable * (n * n / 2 + kDrawn));
     if (model_.pool().empty() || stale || (rare && model_.pool().size() > 2 * affordable)) {
       thought_.charge(Thought::Account::fits, rebuilt, [&] {
-        model_.set_pool(candidates_.draw(memory(), best_known(10), promising_, random(), affordable));
-        prior_.expect(model_.pool());
+        std::vector<ConfigurationIndex> pool = candidates_.draw(memory(), best_known(10), promising_, random(), affordable);
+        prior_.expect(pool);
+        model_.set_pool(std::move(pool));
       });
       improved_ = false;
     } else if (fit_due) {
@@ -252,9 +250,7 @@ class Bayesian : public StrategyBase {
     gains_.clear();
     for (std::size_t i = 0; i < pool.size(); ++i) {
       if (!memory().fresh(pool[i]) || (only != nullptr && only->count(pool[i]) == 0)) continue;
-      const double mean = mean_[i] + (prior_.empty() ? 0.0 : prior_.mean(pool[i]));
-      double gain = log_expected_improvement(target - mean, deviation_[i]);
-      gains_.emplace_back(gain, i);
+      gains_.emplace_back(log_expected_improvement(target - mean_[i], deviation_[i]), i);
     }
     if (gains_.empty()) {
       if (only == nullptr) exploit(1);
@@ -278,12 +274,13 @@ class Bayesian : public StrategyBase {
       found = true;
     }
     if (only == nullptr) {
-      const double mean = mean_[pick] + (prior_.empty() ? 0.0 : prior_.mean(pool[pick]));
-      prospect_ = normal_cdf((transformed(best_value()) - (logarithmic_ ? 0.01 : 0.01 * std::abs(best_value())) - mean) /
+      const double worthwhile = logarithmic_ ? 0.01 : 0.01 * std::abs(best_value());
+      prospect_ = normal_cdf((transformed(best_value()) - worthwhile - mean_[pick]) /
                              std::max(1e-12, static_cast<double>(deviation_[pick])));
     }
     Observation& place = place_of(pool[pick]);
-    place.believed = mean_[pick] + (prior_.empty() ? 0.0 : prior_.mean(pool[pick]));
+    // were what is pending believed to be better than the best, the rest of a batch would crowd around it
+    place.believed = std::max<double>(mean_[pick], transformed(best_value()));
     return propose(pool[pick]);
   }
 
@@ -330,7 +327,7 @@ class Bayesian : public StrategyBase {
   GaussianProcess model_;
   Twins twins_;
   Candidates candidates_;
-  PriorMean prior_;
+  PriorFeatures prior_;
   Moves moves_;
   Thought thought_;
   std::vector<Observation> observations_;

@@ -3,6 +3,7 @@
 // normals); with more, expected improvement of a randomly weighted Chebyshev norm (ParEGO, Knowles 2006).
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "ergotune/base/statistics.hpp"
@@ -11,6 +12,7 @@
 #include "search/builtin.hpp"
 #include "search/candidates.hpp"
 #include "search/gaussian_process.hpp"
+#include "search/prior_features.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {
@@ -20,22 +22,19 @@ class BayesianPareto : public StrategyBase {
  public:
   explicit BayesianPareto(const StrategyContext& context)
       : StrategyBase("bayesian_pareto", context),
-        candidates_(space(), static_cast<std::size_t>(integer("candidates"))) {
-    for (std::size_t o = 0; o < std::max<std::size_t>(1, context.objectives); ++o)
-      models_.emplace_back(space());
+        candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
+        prior_(space(), context.priors) {
+    for (std::size_t o = 0; o < std::max<std::size_t>(1, context.objectives); ++o) prior_.teach(models_.emplace_back(space()));
   }
 
  protected:
+  bool concurrent() const override { return started_; }
+
   void learn(ConfigurationIndex index, double, const Outcome& outcome) override {
-    std::vector<double> values;
-    if (outcome.ok && outcome.values.size() == models_.size()) values = outcome.values;
-    if (const auto known = std::find(places_.begin(), places_.end(), index); known != places_.end()) {
-      outcomes_[static_cast<std::size_t>(known - places_.begin())] = std::move(values);
-      return;
-    }
-    for (auto& model : models_) model.observe(index);
-    places_.push_back(index);
-    outcomes_.push_back(std::move(values));
+    Observation& place = place_of(index);
+    place.pending = false;
+    place.values.clear();
+    if (outcome.ok && outcome.values.size() == models_.size()) place.values = outcome.values;
   }
 
   void advance(std::size_t wanted) override {
@@ -44,9 +43,85 @@ class BayesianPareto : public StrategyBase {
       propose_all(space().low_discrepancy(static_cast<std::size_t>(integer("initial")), random()));
       if (queued() > 0) return;
     }
-    transform();
-    if (successes_ < 2) return;
-    const std::size_t n = places_.size();
+    for (std::size_t i = 0; i < wanted; ++i) {
+      if (!transform()) return;
+      update();
+      if (!propose_best()) return;
+    }
+  }
+
+ private:
+  struct Observation {
+    ConfigurationIndex index = 0;
+    std::vector<double> values = {};  ///< empty for a failure; while it is pending what the models believe, as they see it
+    bool pending = true;
+  };
+  /// How the models see an objective: logarithms (or the values themselves) from a centre, scaled to unit spread, high ones
+  /// held at a ceiling, failures beyond it.
+  struct View {
+    bool logarithmic = true;
+    double centre = 0, scale = 1, ceiling = 0, worst = 0;
+  };
+
+  Observation& place_of(ConfigurationIndex index) {
+    const auto [at, is_new] = places_.try_emplace(index, observations_.size());
+    if (is_new) {
+      if (!prior_.empty()) prior_.expect({index});
+      for (auto& model : models_) model.observe(index);
+      observations_.push_back({index});
+    }
+    return observations_[at->second];
+  }
+
+  View view_of(std::size_t objective) const {
+    View view;
+    std::vector<double> ok;
+    for (const Observation& o : observations_)
+      if (!o.pending && !o.values.empty()) ok.push_back(o.values[objective]);
+    view.logarithmic = std::all_of(ok.begin(), ok.end(), [](double v) { return v > 0; });
+    for (double& v : ok) v = view.logarithmic ? std::log(v) : v;
+    view.ceiling = quantile(ok, real("ceiling"));
+    view.worst = view.ceiling + 0.3 * (view.ceiling - *std::min_element(ok.begin(), ok.end()));
+    for (double& v : ok) v = std::min(v, view.ceiling);
+    view.centre = median(ok);
+    view.scale = std::max(std::sqrt(variance(ok)), 1e-12);
+    return view;
+  }
+
+  /// Fills in what the models see, and the front of it; false where too little succeeded.
+  bool transform() {
+    const auto told_well =
+        std::count_if(observations_.begin(), observations_.end(), [](auto& o) { return !o.pending && !o.values.empty(); });
+    if (told_well < 2) return false;
+    views_.clear();
+    for (std::size_t o = 0; o < models_.size(); ++o) views_.push_back(view_of(o));
+    transformed_.clear();
+    std::vector<std::vector<double>> points;
+    std::vector<ConfigurationIndex> of;
+    for (const Observation& observation : observations_) {
+      std::vector<double>& seen = transformed_.emplace_back(models_.size());
+      for (std::size_t o = 0; o < models_.size(); ++o) {
+        const View& view = views_[o];
+        double v = view.worst;
+        if (!observation.values.empty()) v = observation.values[o];
+        if (!observation.pending && !observation.values.empty()) v = std::min(view.logarithmic ? std::log(v) : v, view.ceiling);
+        seen[o] = (v - view.centre) / view.scale;
+      }
+      if (observation.values.empty() || observation.pending) continue;
+      points.push_back(seen);
+      of.push_back(observation.index);
+    }
+    front_.clear();
+    front_places_.clear();
+    for (const std::size_t f : pareto_front(points)) {
+      front_.push_back(points[f]);
+      front_places_.push_back(of[f]);
+    }
+    return true;
+  }
+
+  void update() {
+    const std::size_t n = observations_.size();
     const bool fit_due = n >= next_fit_;
     if (fit_due) next_fit_ = n + 1 + n / 8;
     const auto affordable = std::max<std::size_t>(800, static_cast<std::size_t>(3e6) / n);
@@ -55,6 +130,9 @@ class BayesianPareto : public StrategyBase {
         models_.front().pool().size() > std::max(affordable * 2, candidates_.limit() / 8))
       pool =
           candidates_.draw(memory(), front_places_, {}, random(), std::min(candidates_.limit(), affordable * 2));
+    prior_.expect(pool);
+    mean_.resize(models_.size());
+    deviation_.resize(models_.size());
     for (std::size_t o = 0; o < models_.size(); ++o) {
       std::vector<double> y;
       for (const auto& v : transformed_) y.push_back(v[o]);
@@ -65,50 +143,6 @@ class BayesianPareto : public StrategyBase {
       else if (fit_due)
         models_[o].refit_pool();
       models_[o].predict(mean_[o], deviation_[o]);
-    }
-    rank(wanted);
-  }
-
- private:
-  /// Logarithms (or the values themselves), scaled to unit spread; failures take the worst.
-  void transform() {
-    const std::size_t objectives = models_.size();
-    mean_.resize(objectives);
-    deviation_.resize(objectives);
-    successes_ = 0;
-    transformed_.assign(outcomes_.size(), std::vector<double>(objectives, 0.0));
-    for (std::size_t o = 0; o < objectives; ++o) {
-      bool positive = true;
-      std::vector<double> ok;
-      for (const auto& values : outcomes_)
-        if (!values.empty()) positive = positive && values[o] > 0;
-      for (const auto& values : outcomes_)
-        if (!values.empty()) ok.push_back(positive ? std::log(values[o]) : values[o]);
-      successes_ = ok.size();
-      if (ok.empty()) return;
-      const double ceiling = quantile(ok, real("ceiling")), best = *std::min_element(ok.begin(), ok.end());
-      for (double& v : ok) v = std::min(v, ceiling);
-      const double centre = median(ok), worst = ceiling + 0.3 * (ceiling - best);
-      const double scale = std::max(std::sqrt(variance(ok)), 1e-12);
-      for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-        const double v = outcomes_[i].empty() ? worst
-                         : positive           ? std::log(outcomes_[i][o])
-                                              : outcomes_[i][o];
-        transformed_[i][o] = (outcomes_[i].empty() ? v - centre : std::min(v, ceiling) - centre) / scale;
-      }
-    }
-    std::vector<std::vector<double>> points;
-    std::vector<std::size_t> of;
-    for (std::size_t i = 0; i < outcomes_.size(); ++i)
-      if (!outcomes_[i].empty()) {
-        points.push_back(transformed_[i]);
-        of.push_back(i);
-      }
-    front_.clear();
-    front_places_.clear();
-    for (const std::size_t f : pareto_front(points)) {
-      front_.push_back(points[f]);
-      front_places_.push_back(places_[of[f]]);
     }
   }
 
@@ -129,56 +163,68 @@ class BayesianPareto : public StrategyBase {
     return total;
   }
 
-  void rank(std::size_t wanted) {
+  /// Of two objectives.
+  double gain_of_volume(std::size_t candidate) const {
+    double reference[2] = {-1e300, -1e300};
+    for (const auto& p : front_)
+      for (int o = 0; o < 2; ++o) reference[o] = std::max(reference[o], p[static_cast<std::size_t>(o)]);
+    for (double& r : reference) r += real("reference");
+    const double mean[2] = {mean_[0][candidate], mean_[1][candidate]},
+                 deviation[2] = {deviation_[0][candidate], deviation_[1][candidate]};
+    return expected_volume(mean, deviation, reference);
+  }
+
+  /// The configuration that promises most. Until its outcome is told the models take it for a deviation worse than they think,
+  /// and the front does without it: what is only hoped for would hide what is near it.
+  bool propose_best() {
+    const std::size_t objectives = models_.size();
+    std::vector<double> weights;
+    double sum = 0;
+    for (std::size_t o = 0; objectives != 2 && o < objectives; ++o)
+      sum += weights.emplace_back(-std::log(1 - random().uniform()));
+    for (double& w : weights) w /= sum;
+    const auto norm = [&](const auto& at) {
+      double largest = -1e300, total = 0;
+      for (std::size_t o = 0; o < objectives; ++o) {
+        largest = std::max(largest, weights[o] * at(o));
+        total += weights[o] * at(o);
+      }
+      return largest + 0.05 * total;
+    };
+    double least = 1e300;
+    for (const auto& p : front_)
+      if (objectives != 2) least = std::min(least, norm([&](std::size_t o) { return p[o]; }));
+    const auto gain = [&](std::size_t candidate) {
+      if (objectives == 2) return gain_of_volume(candidate);
+      const double mean = norm([&](std::size_t o) { return mean_[o][candidate]; });
+      return expected_improvement(least - mean, norm([&](std::size_t o) { return deviation_[o][candidate]; }));
+    };
     const auto& pool = models_.front().pool();
-    std::vector<std::pair<double, ConfigurationIndex>> ranked;
-    if (models_.size() == 2) {
-      double reference[2] = {-1e300, -1e300};
-      for (const auto& p : front_)
-        for (int o = 0; o < 2; ++o) reference[o] = std::max(reference[o], p[static_cast<std::size_t>(o)]);
-      for (double& r : reference) r += real("reference");
-      for (std::size_t i = 0; i < pool.size(); ++i) {
-        if (!memory().fresh(pool[i])) continue;
-        const double mean[2] = {mean_[0][i], mean_[1][i]},
-                     deviation[2] = {deviation_[0][i], deviation_[1][i]};
-        ranked.emplace_back(expected_volume(mean, deviation, reference), pool[i]);
-      }
-    } else {
-      std::vector<double> weights;
-      double sum = 0;
-      for (std::size_t o = 0; o < models_.size(); ++o)
-        sum += weights.emplace_back(-std::log(1 - random().uniform()));
-      const auto norm = [&](const auto& at) {
-        double largest = -1e300, total = 0;
-        for (std::size_t o = 0; o < models_.size(); ++o) {
-          largest = std::max(largest, weights[o] / sum * at(o));
-          total += weights[o] / sum * at(o);
-        }
-        return largest + 0.05 * total;
-      };
-      double best = 1e300;
-      for (const auto& p : front_) best = std::min(best, norm([&](std::size_t o) { return p[o]; }));
-      for (std::size_t i = 0; i < pool.size(); ++i) {
-        if (!memory().fresh(pool[i])) continue;
-        const double mean = norm([&](std::size_t o) { return mean_[o][i]; });
-        const double deviation = norm([&](std::size_t o) { return deviation_[o][i]; });
-        ranked.emplace_back(expected_improvement(best - mean, deviation), pool[i]);
-      }
+    std::optional<std::pair<double, std::size_t>> best;
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      if (!memory().fresh(pool[i])) continue;
+      const double here = gain(i);
+      if (!best || here > best->first) best = {here, i};
     }
-    const std::size_t keep = std::min(wanted, ranked.size());
-    std::partial_sort(
-        ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(keep), ranked.end(),
-        [](auto& a, auto& b) { return a.first > b.first || (a.first == b.first && a.second < b.second); });
-    for (std::size_t i = 0; i < keep; ++i) propose(ranked[i].second);
+    if (!best) return false;
+    const ConfigurationIndex index = pool[best->second];
+    std::vector<double> believed;
+    for (std::size_t o = 0; o < objectives; ++o)
+      believed.push_back((mean_[o][best->second] + deviation_[o][best->second]) * views_[o].scale + views_[o].centre);
+    place_of(index).values = std::move(believed);
+    return propose(index);
   }
 
   std::vector<GaussianProcess> models_;
   Candidates candidates_;
-  std::vector<ConfigurationIndex> places_, front_places_;
-  std::vector<std::vector<double>> outcomes_;  ///< empty for a failure
+  PriorFeatures prior_;
+  std::vector<Observation> observations_;
+  std::unordered_map<ConfigurationIndex, std::size_t> places_;
+  std::vector<ConfigurationIndex> front_places_;
+  std::vector<View> views_;
   std::vector<std::vector<double>> transformed_, front_;
   std::vector<std::vector<float>> mean_, deviation_;
-  std::size_t next_fit_ = 0, successes_ = 0;
+  std::size_t next_fit_ = 0;
   bool started_ = false;
 };
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,17 +37,26 @@ class GaussianProcess {
   /// posterior follows with the next set_pool() or refit_pool(), one of which must come before the next
   /// observe() or predict().
   void fit(double effort = 1);
+  /// What fitting has found.
+  struct Scales {
+    std::vector<double> log_length;  ///< per feature
+    double log_noise = 0, share_logit = 0;
+  };
+  Scales scales() const;
+  /// What is thought of them beforehand: their logarithms (logits) with the standard deviation `spread`. Follows with the
+  /// next set_pool() or refit_pool() where something was observed.
+  void suppose(const Scales& scales, double spread);
+  /// One more feature, a number in [0, 1] for each configuration, with the length scale it is thought to have; before
+  /// anything is observed.
+  void add_feature(std::function<float(ConfigurationIndex)> value, double length);
+  /// Share of the values' variance that the model foretells, each from all the others.
+  double foretold() const;
   /// Multiplications that it takes, about.
   double operations_of_fit() const;
   void refit_pool();
 
   /// Mean and standard deviation over the pool, in the units of the values.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
-
-  /// Inner products of columns of observations() numbers under the model's covariance, their means (of generalised least
-  /// squares) taken out: row by row, columns.size() each. Divided by the observations, a column's product with itself is
-  /// the variance that the model gives it.
-  std::vector<double> whitened_products(const std::vector<std::vector<double>>& columns) const;
 
  private:
   struct State;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "ergotune/base/statistics.hpp"
 #include "search/gaussian_process.hpp"
@@ -10,45 +13,79 @@
 namespace ergotune {
 namespace {
 
-constexpr std::size_t kFewest = 20;    ///< outcomes that tell anything
-constexpr std::size_t kLearnt = 300;   ///< outcomes that the model is made of at most
-constexpr std::size_t kSample = 4000;  ///< configurations that the model is asked about
+constexpr std::size_t kFewest = 20;    ///< results that tell anything
+constexpr std::size_t kLearnt = 240;   ///< results that the model is made of at most
+constexpr std::size_t kSample = 3000;  ///< combinations that the model is asked about
 constexpr std::size_t kPaired = 6;     ///< parameters that are looked at in pairs: the most important
+constexpr std::size_t kGroups = 8;     ///< of the jackknife
+constexpr double kLargest = 1e18;      ///< combinations that can be numbered
 constexpr double kShown = 0.01;
 constexpr std::uint64_t kTried = 5;    ///< failures of a value, and no success, that rule it out
 
-/// Predictions at a sample of the space, with its value positions.
+using Known = std::vector<std::pair<ConfigurationIndex, double>>;
+
+/// All combinations of the values that occur, whatever restrictions say of them: so the parameters are independent.
+std::optional<SearchSpace> combinations(const std::vector<Parameter>& parameters, const std::vector<Judged>& results) {
+  std::vector<Parameter> occurring;
+  double size = 1;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    std::set<Value> values;
+    for (const Judged& one : results) values.insert(one.configuration[p]);
+    Parameter& parameter = occurring.emplace_back();
+    parameter.name = parameters[p].name;
+    parameter.values.assign(values.begin(), values.end());
+    size *= static_cast<double>(values.size());
+  }
+  if (size > kLargest) return std::nullopt;
+  return SearchSpace::build(std::move(occurring), {});
+}
+
+/// Combinations and what a model predicts for them.
 struct Sample {
+  std::vector<ConfigurationIndex> asked;
   std::size_t width = 0;
+  double left_out = 0;  ///< share of all combinations
   std::vector<std::uint32_t> positions;
   std::vector<double> predictions;
   std::uint32_t at(std::size_t row, std::size_t parameter) const { return positions[row * width + parameter]; }
 };
 
-Sample predict(const SearchSpace& space, const std::vector<std::pair<ConfigurationIndex, double>>& known) {
-  search::GaussianProcess model(space);
-  std::vector<double> values;
-  for (const auto& [index, value] : known) {
-    model.observe(index);
-    values.push_back(value);
-  }
-  model.set_values(values);
-  model.fit();
+Sample draw(const SearchSpace& space) {
   Random random(20261122);
   Sample sample;
   sample.width = space.dimensions();
-  const std::vector<ConfigurationIndex> asked = space.sample_distinct(kSample, random);
-  model.set_pool(asked);
-  std::vector<float> mean, deviation;
-  model.predict(mean, deviation);
-  sample.predictions.assign(mean.begin(), mean.end());
-  sample.positions.resize(asked.size() * sample.width);
-  for (std::size_t i = 0; i < asked.size(); ++i)
-    space.values_at(asked[i], std::span(sample.positions).subspan(i * sample.width, sample.width));
+  sample.asked = space.sample_distinct(kSample, random);
+  sample.left_out = 1 - static_cast<double>(sample.asked.size()) / static_cast<double>(space.size());
+  sample.positions.resize(sample.asked.size() * sample.width);
+  for (std::size_t i = 0; i < sample.asked.size(); ++i)
+    space.values_at(sample.asked[i], std::span(sample.positions).subspan(i * sample.width, sample.width));
   return sample;
 }
 
-/// Variance of the mean given what cell a row is in, less what chance alone gives.
+/// Predictions of a model of what is known but for one group; `scales` of the model of all, which it fits itself where
+/// there are none yet.
+void predict(Sample& sample, const SearchSpace& space, const Known& known, std::optional<std::size_t> without,
+             std::optional<search::GaussianProcess::Scales>& scales) {
+  search::GaussianProcess model(space);
+  if (scales) model.suppose(*scales, 1);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (without && i % kGroups == *without) continue;
+    model.observe(known[i].first);
+    values.push_back(known[i].second);
+  }
+  model.set_values(values);
+  if (!scales) {
+    model.fit();
+    scales = model.scales();
+  }
+  model.set_pool(sample.asked);
+  std::vector<float> mean, deviation;
+  model.predict(mean, deviation);
+  sample.predictions.assign(mean.begin(), mean.end());
+}
+
+/// Variance of the mean given what cell a row is in, less what the chance of drawing some of all combinations gives.
 double between(const Sample& sample, std::size_t cells, const std::vector<std::size_t>& cell_of) {
   std::vector<double> sum(cells, 0), squares(cells, 0), count(cells, 0);
   for (std::size_t row = 0; row < cell_of.size(); ++row) {
@@ -62,72 +99,136 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   for (std::size_t c = 0; c < cells; ++c) {
     if (count[c] < 2) continue;
     const double here = sum[c] / count[c], within = std::max(0.0, squares[c] / count[c] - here * here);
-    result += count[c] / n * ((here - centre) * (here - centre) - within / (count[c] - 1));
+    result += count[c] / n * ((here - centre) * (here - centre) - sample.left_out * within / (count[c] - 1));
   }
   return std::max(0.0, result);
 }
 
-std::vector<Importance::Share> shares_of(const SearchSpace& space, const Sample& sample) {
-  std::vector<Importance::Share> shares;
-  const double total = variance(sample.predictions);
-  if (!(total > 0)) return shares;
+std::vector<double> alone(const SearchSpace& space, const Sample& sample, double total) {
+  std::vector<double> shares;
   std::vector<std::size_t> cell(sample.predictions.size());
-  std::vector<double> alone(space.dimensions(), 0);
   for (std::size_t p = 0; p < space.dimensions(); ++p) {
     for (std::size_t row = 0; row < cell.size(); ++row) cell[row] = sample.at(row, p);
-    alone[p] = between(sample, space.parameters()[p].values.size(), cell) / total;
-    shares.push_back({{p}, alone[p]});
+    shares.push_back(between(sample, space.parameters()[p].values.size(), cell) / total);
   }
-  std::stable_sort(shares.begin(), shares.end(), [](auto& a, auto& b) { return a.share > b.share; });
-  const std::size_t paired = std::min(kPaired, shares.size());
-  for (std::size_t i = 0; i < paired; ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      std::size_t p = shares[j].parameters.front(), q = shares[i].parameters.front();
-      if (p > q) std::swap(p, q);
-      const std::size_t width = space.parameters()[q].values.size();
-      for (std::size_t row = 0; row < cell.size(); ++row) cell[row] = sample.at(row, p) * width + sample.at(row, q);
-      const double both = between(sample, space.parameters()[p].values.size() * width, cell) / total;
-      shares.push_back({{p, q}, std::max(0.0, both - alone[p] - alone[q])});
-    }
-  std::erase_if(shares, [](auto& share) { return share.share < kShown; });
-  std::stable_sort(shares.begin(), shares.end(), [](auto& a, auto& b) { return a.share > b.share; });
   return shares;
+}
+
+/// Shares of each parameter, then of each pair.
+std::vector<double> shares_of(const SearchSpace& space, const Sample& sample,
+                              const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
+  const double total = std::max(variance(sample.predictions), 1e-300);
+  std::vector<double> shares = alone(space, sample, total);
+  std::vector<std::size_t> cell(sample.predictions.size());
+  for (const auto& [p, q] : pairs) {
+    const std::size_t width = space.parameters()[q].values.size();
+    for (std::size_t row = 0; row < cell.size(); ++row) cell[row] = sample.at(row, p) * width + sample.at(row, q);
+    const double both = between(sample, space.parameters()[p].values.size() * width, cell) / total;
+    shares.push_back(std::max(0.0, both - shares[p] - shares[q]));
+  }
+  return shares;
+}
+
+/// Each two of the most important.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<double>& shares) {
+  std::vector<std::size_t> order(shares.size());
+  for (std::size_t p = 0; p < order.size(); ++p) order[p] = p;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  order.resize(std::min(kPaired, order.size()));
+  std::sort(order.begin(), order.end());
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) pairs.emplace_back(order[j], order[i]);
+  return pairs;
+}
+
+std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& known) {
+  Sample sample = draw(space);
+  std::optional<search::GaussianProcess::Scales> scales;
+  predict(sample, space, known, std::nullopt, scales);
+  if (!(variance(sample.predictions) > 0)) return {};
+  const auto pairs = pairs_of(alone(space, sample, variance(sample.predictions)));
+  const std::vector<double> shares = shares_of(space, sample, pairs);
+  std::vector<std::vector<double>> without(shares.size());
+  for (std::size_t group = 0; group < kGroups; ++group) {
+    predict(sample, space, known, group, scales);
+    const std::vector<double> some = shares_of(space, sample, pairs);
+    for (std::size_t i = 0; i < some.size(); ++i) without[i].push_back(some[i]);
+  }
+  std::vector<Importance::Share> list;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] < kShown) continue;
+    const double centre = mean(without[i]);
+    double squares = 0;
+    for (const double one : without[i]) squares += (one - centre) * (one - centre);
+    const double reach = 1.96 * std::sqrt(squares * (kGroups - 1.0) / kGroups);
+    Importance::Share& share = list.emplace_back();
+    share.parameters = {i};
+    if (i >= space.dimensions()) {
+      const auto& [p, q] = pairs[i - space.dimensions()];
+      share.parameters = {p, q};
+    }
+    share.share = shares[i];
+    share.low = std::max(0.0, shares[i] - reach);
+    share.high = std::min(1.0, shares[i] + reach);
+  }
+  std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.share > b.share; });
+  return list;
+}
+
+std::vector<Importance::RuledOut> ruled_out(const std::vector<Parameter>& parameters, const std::vector<Judged>& results) {
+  std::vector<Importance::RuledOut> list;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    std::map<Value, std::pair<std::uint64_t, std::uint64_t>> counts;  // ok, failed
+    for (const Judged& one : results) {
+      auto& [ok, failed] = counts[one.configuration[p]];
+      ++(one.value ? ok : failed);
+    }
+    for (const auto& [value, count] : counts)
+      if (count.first == 0 && count.second >= kTried) list.push_back({p, value, count.second});
+  }
+  return list;
 }
 
 }  // namespace
 
-Importance importance_of(const SearchSpace& space,
-                         const std::vector<std::pair<ConfigurationIndex, Outcome>>& outcomes) {
+Importance importance_of(const std::vector<Parameter>& parameters, std::vector<Judged> results) {
   Importance importance;
-  std::vector<std::pair<ConfigurationIndex, double>> known;
-  std::vector<std::vector<std::uint64_t>> ok(space.dimensions()), failed(space.dimensions());
-  for (std::size_t p = 0; p < space.dimensions(); ++p) {
-    ok[p].resize(space.parameters()[p].values.size());
-    failed[p].resize(ok[p].size());
-  }
-  std::vector<std::uint32_t> at(space.dimensions());
+  std::sort(results.begin(), results.end(),
+            [](const Judged& a, const Judged& b) { return a.configuration < b.configuration; });
+  const bool any = std::any_of(results.begin(), results.end(), [](const Judged& one) { return one.value.has_value(); });
+  if (any) importance.ruled_out = ruled_out(parameters, results);
+  std::erase_if(results, [](const Judged& one) { return !one.value || !std::isfinite(*one.value); });
+  if (results.size() < kFewest) return importance;
+  const std::optional<SearchSpace> space = combinations(parameters, results);
+  if (!space) return importance;
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& [index, outcome] : outcomes) {
-    if (index >= space.size()) continue;
-    space.values_at(index, at);
-    const bool good = outcome.ok && !outcome.values.empty() && std::isfinite(outcome.values.front());
-    for (std::size_t p = 0; p < at.size(); ++p) ++(good ? ok : failed)[p][at[p]];
-    if (!good) continue;
-    known.emplace_back(index, outcome.values.front());
-    least = std::min(least, outcome.values.front());
+  Known known;
+  for (const Judged& one : results) {
+    known.emplace_back(space->index_of(one.configuration).value(), *one.value);
+    least = std::min(least, *one.value);
   }
-  for (std::size_t p = 0; p < at.size() && !known.empty(); ++p)
-    for (std::size_t v = 0; v < ok[p].size(); ++v)
-      if (ok[p][v] == 0 && failed[p][v] >= kTried) importance.ruled_out.push_back({p, v, failed[p][v]});
-  if (known.size() < kFewest) return importance;
-  if (known.size() > kLearnt) {  // evenly over the search
-    for (std::size_t i = 0; i < kLearnt; ++i) known[i] = known[i * known.size() / kLearnt];
-    known.resize(kLearnt);
-  }
+  Random random(1);
+  random.shuffle(std::span<Known::value_type>(known));
+  known.resize(std::min(known.size(), kLearnt));
   if (least > 0)
     for (auto& [index, value] : known) value = std::log(value);
-  importance.shares = shares_of(space, predict(space, known));
+  importance.shares = analyse(*space, known);
   return importance;
+}
+
+nlohmann::ordered_json importance_document(const std::vector<Parameter>& parameters, const Importance& importance) {
+  using Json = nlohmann::ordered_json;
+  Json shares = Json::array(), ruled_out = Json::array();
+  for (const auto& share : importance.shares) {
+    Json names = Json::array();
+    for (const std::size_t p : share.parameters) names.push_back(parameters[p].name);
+    shares.push_back({{"parameters", names}, {"share", share.share}, {"low", share.low}, {"high", share.high}});
+  }
+  for (const auto& out : importance.ruled_out)
+    ruled_out.push_back(
+        {{"parameter", parameters[out.parameter].name}, {"value", out.value.to_string()}, {"tried", out.tried}});
+  return {{"provenance", "modelled"}, {"shares", shares}, {"ruled_out", ruled_out}};
 }
 
 }  // namespace ergotune

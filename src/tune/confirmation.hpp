@@ -74,11 +74,4 @@ class Confirmation {
   double seconds_ = 0;
 };
 
-/// Of choosing the first of these values for the smallest: what it is expected to be above the smallest, as a share of its
-/// own, by the same sampling. 0 where there is nothing to choose from.
-double expected_loss(const std::vector<double>& values, const std::vector<double>& errors);
-
-/// Probability for each value that it is the smallest, by sampling normal distributions with these errors.
-std::vector<double> probability_of_being_best(const std::vector<double>& values, const std::vector<double>& errors);
-
 }  // namespace ergotune

@@ -145,9 +145,11 @@ void Search::summarise(SessionResult& result) const {
   }
   if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
     result.median_value = median(values);
-    std::vector<std::pair<ConfigurationIndex, Outcome>> outcomes;
-    for (const ConfigurationIndex index : standing_.order()) outcomes.emplace_back(index, standing_.outcome(index));
-    result.importance = importance_of(ledger_.space(), outcomes);
+    const SearchSpace& space = ledger_.space();
+    std::vector<Judged> judged;
+    for (const ConfigurationIndex index : standing_.order())
+      judged.push_back({space.configuration(index), objective_.value(standing_.measurement(index))});
+    result.importance = importance_of(space.parameters(), std::move(judged));
   }
   const auto groups = failures.list();
   if (groups.empty()) return;

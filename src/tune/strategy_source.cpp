@@ -123,13 +123,20 @@ std::string StrategySource::stop() {
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (budget.joules > 0 && joules_ >= budget.joules)
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
-  if (options_.early_stop && strategy_ && strategy_->ends_early() && improvement_unlikely()) {
+  if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
     const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
-    return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; {} "
-                       "more would halve the chance of having missed one, --no-early-stop goes on",
-                       since, usable, since);
+    return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "
+                       "surer, --no-early-stop goes on",
+                       since, usable);
   }
   return {};
+}
+
+/// Who gives a budget wants it used: half of it at least. True where none was given.
+bool StrategySource::half_spent() const {
+  const Budget& budget = options_.budget;
+  return 2 * standing_.order().size() >= budget.evaluations && 2 * (host_seconds() - started_) >= budget.seconds &&
+         2 * joules_ >= budget.joules;
 }
 
 std::string StrategySource::why_finished() const {

@@ -47,6 +47,7 @@ class StrategySource : public Source {
 
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
+  bool half_spent() const;
   bool improvement_unlikely() const;
   bool measures() const;
   RaceBound bound_of(ConfigurationIndex whole) const;

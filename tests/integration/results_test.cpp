@@ -69,6 +69,24 @@ TEST_F(Results, ImportedResultsAreShown) {
   EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
 }
 
+// tune, show and report say the same of the parameters, from the same results.
+TEST_F(Results, WhatMattersIsTheSameEverywhere) {
+  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
+  const json tuned = document({"tune", gemm, "--device", "sim:a100", "--budget", "40", "--store", "sim.db"});
+  ASSERT_GE(tuned["importance"]["shares"].size(), 2u);
+  for (const json& share : tuned["importance"]["shares"]) {
+    EXPECT_LE(share["low"], share["share"]);
+    EXPECT_GE(share["high"], share["share"]);
+  }
+  EXPECT_EQ(document({"show", "sim.db"})["importance"], tuned["importance"]);
+  const ProcessResult page = ergotune({"report", "sim.db", "-o", "-"});
+  const std::string told = "\"importance\":";
+  const std::size_t at = page.out.find(told);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(page.out.find(tuned["importance"]["shares"][0]["share"].dump(), at), std::string::npos);
+  EXPECT_THAT(ergotune({"show", "sim.db"}).out, HasSubstr("What matters"));
+}
+
 TEST_F(Results, TheTableIsForPeople) {
   const ProcessResult shown = ergotune({"show", "add.csv", "--failures"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;

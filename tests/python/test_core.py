@@ -1,7 +1,9 @@
 """The Python package on its own."""
 
 import inspect
+import json
 import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -141,6 +143,16 @@ def test_simulated_devices_say_so():
     problem = make_problem()
     result = ergotune.tune(problem, device="sim:a100", strategy="brute_force", confirm=False)
     assert all(q["provenance"] == "simulated" for m in result.measurements for q in m["quantities"].values())
+
+
+def test_what_matters_is_what_show_says(tmp_path):
+    root = Path(__file__).parents[2]
+    store = str(tmp_path / "s.db")
+    result = ergotune.tune(str(root / "examples/gemm/gemm.toml"), device="sim:a100", budget=40, store=store)
+    assert len(result.importance["shares"]) >= 2
+    command = os.environ.get("ERGOTUNE_COMMAND", str(root / "build/release/ergotune"))
+    shown = subprocess.run([command, "show", store, "--json"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(shown)["importance"] == result.importance
 
 
 def test_notebook_runs():

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <set>
 
 #include "ergotune/evaluate/replay.hpp"
@@ -133,6 +134,42 @@ TEST(Pareto, Nsga2BeatsRandomSampling) {
     random += share_of_front("random", seed);
   }
   EXPECT_GT(nsga, random);
+}
+
+// Share of the front's volume after 100 evaluations with so many slots, which stay busy; none is asked for twice.
+double share_with(std::size_t slots) {
+  const TradeOff data = trade_off();
+  StrategyContext c;
+  c.space = &data.space;
+  c.objectives = 2;
+  const auto strategy = make_strategy("auto", c);
+  std::deque<ConfigurationIndex> under_way;
+  std::set<ConfigurationIndex> asked;
+  Points front, seen;
+  while (seen.size() < 100) {
+    for (const ConfigurationIndex index : strategy->ask(slots - under_way.size())) {
+      EXPECT_TRUE(asked.insert(index).second);
+      under_way.push_back(index);
+    }
+    EXPECT_EQ(under_way.size(), slots) << "after " << seen.size();
+    Outcome outcome;
+    outcome.ok = true;
+    outcome.values = data.values[under_way.front()];
+    strategy->tell(under_way.front(), outcome);
+    seen.push_back(outcome.values);
+    under_way.pop_front();
+  }
+  std::vector<double> reference = {0, 0};
+  for (const std::size_t f : pareto_front(data.values)) front.push_back(data.values[f]);
+  for (const auto& p : front)
+    for (std::size_t o = 0; o < 2; ++o) reference[o] = std::max(reference[o], 1.1 * p[o]);
+  return hypervolume(seen, reference) / hypervolume(front, reference);
+}
+
+TEST(Pareto, BatchesKnowWhatIsPending) {
+  const double alone = share_with(1), eight = share_with(8);
+  EXPECT_GT(alone, 0.9);
+  EXPECT_GT(eight, 0.9 * alone);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "../../bench/search/cliffs.hpp"
 #include "ergotune/search/prior.hpp"
+#include "search/prior_features.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {
@@ -109,7 +110,7 @@ TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
 double evaluations(const SearchSpace& space, const std::vector<PriorResults>& priors) {
   double optimum = 1e300, sum = 0;
   for (ConfigurationIndex i = 0; i < space.size(); ++i) optimum = std::min(optimum, landscape(space, i));
-  constexpr int kSeeds = 12;
+  constexpr int kSeeds = 8;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     StrategyContext context;
     context.space = &space;
@@ -137,6 +138,38 @@ TEST(Prior, ThatMisleadsCostsLittleAndOneThatKnowsSavesMuch) {
   EXPECT_LT(evaluations(space, {similar}), 0.7 * alone);
   EXPECT_LT(evaluations(space, {inverted}), 1.3 * alone + 1);
   EXPECT_LT(evaluations(space, {inverted, similar}), alone);
+}
+
+// Values that do not even foretell each other are worth nothing, and nothing is what they change.
+TEST(Prior, OfShuffledValuesIsPassedOver) {
+  const SearchSpace space = restricted_space();
+  PriorResults prior{"noise", {}};
+  std::vector<double> values;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) values.push_back(landscape(space, i));
+  const auto with = [&](const std::vector<double>& list) {
+    prior.outcomes.clear();
+    for (ConfigurationIndex i = 0; i < space.size(); ++i) prior.outcomes.emplace_back(i, success(list[i]));
+    return search::PriorFeatures(space, {prior});
+  };
+  EXPECT_FALSE(with(values).empty());
+  Random random(9);
+  random.shuffle(std::span<double>(values));
+  EXPECT_TRUE(with(values).empty());
+}
+
+// The first of many asked at once are not all in the same place: pending ones are not believed to be improvements.
+TEST(Strategies, ABatchOfTheModelIsSpread) {
+  const SearchSpace space = line_space(400);
+  StrategyContext context;
+  context.space = &space;
+  const auto strategy = make_strategy("auto", context);
+  const auto value = [](ConfigurationIndex i) { return 1 + std::abs(static_cast<double>(i) / 400 - 0.6); };
+  for (int n = 0; n < 8; ++n)
+    for (const ConfigurationIndex index : strategy->ask(1)) strategy->tell(index, success(value(index)));
+  const std::vector<ConfigurationIndex> batch = strategy->ask(8);
+  ASSERT_EQ(batch.size(), 8u);
+  const auto [low, high] = std::minmax_element(batch.begin(), batch.end());
+  EXPECT_GT(*high - *low, 20u);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "ergotune/search/certainty.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "measure/combine.hpp"
-#include "tune/confirmation.hpp"
 
 namespace ergotune {
 namespace {

@@ -88,6 +88,9 @@ function answer() {
   };
   against(data.default_row, 'the default');
   against(data.median, 'the median');
+  if (data.best.probability_best !== undefined)
+    card(percent(data.best.probability_best), 'probability of being the best of those measured again' +
+      (data.best.expected_loss !== undefined ? `; expected loss ${percent(data.best.expected_loss)}` : ''));
   if (data.best.q && data.best.q.energy !== undefined && data.fastest && data.best.q.time > data.fastest.q.time) {
     const e = data.best.q, f = data.fastest.q;
     if (f.energy > 0) card(digits(100 * (1 - e.energy / f.energy), 3) + ' %', 'less energy than the fastest');
@@ -147,6 +150,17 @@ function perParameter() {
         x: {min: -0.6, max: used.length - 0.4, ticks: {stepSize: 1, includeBounds: false, callback: v => Number.isInteger(v) && v >= 0 && v < used.length ? parameter.values[used[v]] : ''}, grid: {display: false}},
         y: {type: positive ? 'logarithmic' : 'linear', ticks: {maxTicksLimit: 6, callback: v => show(v, objectiveUnit)}}}}});
   }
+}
+
+function importance() {
+  const found = data.importance;
+  if (!found || !found.shares.length && !found.ruled_out.length) return;
+  const part = section('What matters', 'Share of the variance of the objective\'s logarithm over all combinations of the values that were measured, as a model ' +
+    'of the results has it: modelled, not measured. Two names: what they do together beyond what each does alone. Intervals of 95 %.');
+  if (found.shares.length) table(part, ['parameters', 'share', 'interval'], found.shares.map(s =>
+    [element('code', {}, s.parameters.join(' with ')), percent(s.share), `${percent(s.low)} to ${percent(s.high)}`]), [1, 2]);
+  if (found.ruled_out.length) part.append(element('p', {}, 'Never worked: ' +
+    found.ruled_out.map(r => `${r.parameter} = ${r.value} (${r.tried} tried)`).join(', ')));
 }
 
 function convergence() {
@@ -249,6 +263,6 @@ function environment() {
   table(part, ['', ''], Object.entries(data.environment).filter(([, v]) => v !== '').map(([k, v]) => [k.replaceAll('_', ' '), typeof v === 'object' ? element('code', {}, JSON.stringify(v)) : v]));
 }
 
-answer(); tradeOff(); perParameter(); analysis(); convergence(); top(); failures(); attribution(); environment();
+answer(); tradeOff(); perParameter(); importance(); analysis(); convergence(); top(); failures(); attribution(); environment();
 document.getElementById('footer').textContent = `Written by ergotune ${data.version}.`;
 }
