@@ -39,7 +39,8 @@ KEYWORDS = {
     "parallel": "NotSupported: configurations are compiled side by side already",
     "observers": "one launch between the hooks, up to iterations of them, after the time was measured; OutputObserver and "
                  "PrologueObserver too. NVMLObserver, TegraObserver, PowerSensorObserver, PMTObserver (one platform) measure by "
-                 "ergotune's own sensors (docs/energy.md); ContinuousObserver is NotSupported",
+                 "ergotune's own sensors (docs/energy.md); NCUObserver counts by ergotune's observer of hardware counters, without "
+                 "nvmetrics (docs/counters.md); ContinuousObserver is NotSupported",
     "objective": _SAME, "objective_higher_is_better": _SAME, "objectives": _SAME,
     "seed": _SAME + ": None is another each time",
 }
