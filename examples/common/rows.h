@@ -31,7 +31,7 @@ typedef union {
 #else
 #define OVER_THE_WARP(value, COMBINE)                  \
   UNROLL for (int distance = 16; distance > 0; distance /= 2) \
-      value = COMBINE(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+      value = COMBINE(value, FROM_ACROSS(value, distance));
 #define MEMBERS (threads_per_row / 32)
 #define MEMBER (thread / 32)
 #endif

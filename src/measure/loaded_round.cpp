@@ -141,6 +141,7 @@ void LoadedRound::note_resources(Measurement& result) const {
     most.registers = std::max(most.registers, one.registers);
     most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
     most.local_bytes = std::max(most.local_bytes, one.local_bytes);
+    most.spilled_registers = std::max(most.spilled_registers, one.spilled_registers);
     if (taken_[k]) note_occupancy(k, result);
   }
   const auto note_resource = [&](const char* name, int value) {
@@ -150,6 +151,7 @@ void LoadedRound::note_resources(Measurement& result) const {
   note_resource("registers", most.registers);
   note_resource("shared_bytes", most.shared_bytes);
   note_resource("local_bytes", most.local_bytes);
+  note_resource("spilled_registers", most.spilled_registers);
 }
 
 void LoadedRound::note_occupancy(std::size_t kernel, Measurement& result) const {
