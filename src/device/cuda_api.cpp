@@ -17,6 +17,8 @@ std::string Api::error_text(CUresult code) const {
   return fmt::format("{} ({}){}{}", name ? name : "error", code, words ? ": " : "", words ? words : "");
 }
 
+void check(CUresult code, DeviceFault fault, const char* what) { api().check(code, fault, what); }
+
 DeviceFault fault_of(CUresult code, DeviceFault otherwise) {
   switch (code) {
     case CUDA_ERROR_OUT_OF_MEMORY:

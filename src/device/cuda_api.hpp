@@ -203,6 +203,8 @@ struct Api : DriverTable {
 const Api& api();
 
 DeviceFault fault_of(CUresult code, DeviceFault otherwise);
+/// Api::check of CUDA's own driver.
+void check(CUresult code, DeviceFault fault, const char* what);
 
 /// A thing of a driver's: it speaks to the driver that it came from.
 class OfDriver {

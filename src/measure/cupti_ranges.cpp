@@ -40,7 +40,7 @@ ProfiledDevice::ProfiledDevice(int device) {
   check(api().cuptiDeviceGetChipName(&name), "cuptiDeviceGetChipName");
   chip_ = name.name;
   cuda::CUcontext context = nullptr;
-  cuda::api().check(cuda::api().cuCtxGetCurrent(&context), DeviceFault::runtime, "cuCtxGetCurrent");
+  cuda::check(cuda::api().cuCtxGetCurrent(&context), DeviceFault::runtime, "cuCtxGetCurrent");
   context_ = context;
   // The first call that a driver refuses to those who may not count; enabling and configuring succeed for everybody.
   auto available = block(&CounterAvailability::image);
