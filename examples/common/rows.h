@@ -14,7 +14,7 @@ typedef union {
 } Pairs;
 
 // A vector that is used once need not stay in the caches; whether that helps is tuned.
-#if streaming == 1 && !defined(__OPENCL_VERSION__)
+#if streaming == 1 && !defined(__OPENCL_VERSION__) && !defined(__HIP__)
 #define LOAD_VECTOR(p) __ldcs(p)
 #define STORE_VECTOR(p, v) __stcs(p, v)
 #else

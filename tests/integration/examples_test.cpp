@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 
@@ -154,13 +155,12 @@ INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
 
 /// Every problem of examples/ with a source in CUDA C++, without those that are written for NVIDIA's tensor cores.
 std::vector<std::string> portable_examples() {
-  const std::vector<std::string> nvidias = {"attention/attention.toml", "energy_kernels/tensor.toml",
-                                            "tensor_correlator/tensor_correlator.toml", "tensor_gemm/hopper_gemm.toml",
-                                            "tensor_gemm/tensor_gemm.toml"};
+  constexpr std::array nvidias = {"attention/", "energy_kernels/tensor.toml", "tensor_correlator/", "tensor_gemm/"};
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     const std::string file = std::filesystem::relative(entry.path(), kExamples).string();
-    if (entry.path().extension() != ".toml" || std::find(nvidias.begin(), nvidias.end(), file) != nvidias.end()) continue;
+    if (entry.path().extension() != ".toml") continue;
+    if (std::any_of(nvidias.begin(), nvidias.end(), [&](const char* start) { return file.starts_with(start); })) continue;
     const std::string text = *read_file(entry.path());
     if (text.find("cuda = \"") != std::string::npos) files.push_back(file);
   }

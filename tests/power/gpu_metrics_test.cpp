@@ -130,13 +130,16 @@ TEST(AmdgpuEnergy, CountsAsTheBoardDrawsAndComesBeforePower) {
   EXPECT_EQ(sensors[1]->info().id, "amdgpu:card0");
   std::vector<Reading> readings;
   while (host_seconds() < begin + 0.5) {
-    tree.energy(5000 + curve.energy(begin, host_seconds()));
+    const double before = host_seconds();
+    tree.energy(5000 + curve.energy(begin, before));
     ASSERT_EQ(sensor.read(readings), ReadStatus::ok) << sensor.last_error();
+    if (host_seconds() - before > 4e-3) readings.pop_back();  // the scheduler took it apart
     usleep(2000);
   }
+  ASSERT_FALSE(readings.empty());
   // each at the time at which the driver took it: however late this process came to read it
   for (const Reading& reading : readings)
-    EXPECT_NEAR(reading.value, 5000 + curve.energy(begin, reading.time), 280 * 0.002 + 0.01);
+    EXPECT_NEAR(reading.value, 5000 + curve.energy(begin, reading.time), 280 * 0.004 + 0.01);
 }
 
 TEST(AmdgpuEnergy, ATableTakenEarlierIsPlacedThere) {
