@@ -181,6 +181,10 @@ struct Api : DriverTable {
   Entry<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
                                                                                Need::optional};
 
+  /// HIP's way to keep a stream's kernels to some multiprocessors: a bit for each.
+  Entry<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
+      this, "hipExtStreamCreateWithCUMask", Need::optional};
+
   bool has_green_contexts() const {
     return cuDeviceGetDevResource && cuDevSmResourceSplitByCount && cuDevResourceGenerateDesc && cuGreenCtxCreate &&
            cuGreenCtxDestroy && cuGreenCtxStreamCreate;

@@ -95,8 +95,8 @@ class CudaQueue : public Queue, OfDriver {
  public:
   /// `all` is where its device keeps the queues that live; `part`, what the stream's kernels are kept to, or null.
   CudaQueue(const Api& api, CUstream stream, bool owned, std::vector<CudaQueue*>& all,
-            std::shared_ptr<const GreenContext> part = nullptr)
-      : OfDriver(api), part_(std::move(part)), stream_(stream), owned_(owned), all_(all) {
+            std::shared_ptr<const GreenContext> part = nullptr, bool masked = false)
+      : OfDriver(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
     all_.push_back(this);
   }
   CudaQueue(const CudaQueue&) = delete;
@@ -107,12 +107,12 @@ class CudaQueue : public Queue, OfDriver {
   }
   void* native_handle() const override { return stream_; }
   CUstream get() const { return stream_; }
-  bool is_part() const { return part_ != nullptr; }
+  bool is_part() const { return part_ || masked_; }
 
  private:
   std::shared_ptr<const GreenContext> part_;  ///< outlives the stream
   CUstream stream_;
-  bool owned_;
+  bool owned_, masked_;
   std::vector<CudaQueue*>& all_;
 };
 
@@ -217,6 +217,8 @@ class CudaDevice : public Device, OfDriver {
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
+    if (options.multiprocessors > 0 && entry_.info.backend == "hip")
+      return std::make_unique<CudaQueue>(api(), masked_stream(options), true, queues_, nullptr, true);
     std::shared_ptr<const GreenContext> part;
     if (options.multiprocessors > 0) part = parts_.part(options.first_multiprocessor, options.multiprocessors);
     const CUstream stream = make_stream(api(), options, part.get());
@@ -253,6 +255,22 @@ class CudaDevice : public Device, OfDriver {
  private:
   CUstream stream_of(const Queue* queue) const {
     return queue ? static_cast<const CudaQueue*>(queue)->get() : main_.get();
+  }
+  /// HIP: a bit for each multiprocessor that kernels may run on. Priorities do not go with it.
+  CUstream masked_stream(const QueueOptions& options) const {
+    const auto whole = static_cast<std::uint64_t>(entry_.info.properties.at("device.multiprocessors").as_integer());
+    const std::uint64_t end = std::uint64_t{options.first_multiprocessor} + options.multiprocessors;
+    if (entry_.info.properties.at("device.multiprocessor_unit").as_integer() != 1)
+      throw DeviceError(DeviceFault::unsupported, "kernels cannot have multiprocessors for themselves here");
+    if (end > whole)
+      throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have multiprocessors {} to {}: there are {}",
+                                                         options.first_multiprocessor + 1, end, whole));
+    std::vector<unsigned> mask((whole + 31) / 32);
+    for (std::uint64_t i = options.first_multiprocessor; i < end; ++i) mask[i / 32] |= 1u << i % 32;
+    CUstream stream = nullptr;
+    check(api().hipExtStreamCreateWithCUMask(&stream, static_cast<unsigned>(mask.size()), mask.data()),
+          DeviceFault::unsupported, "hipExtStreamCreateWithCUMask");
+    return stream;
   }
   void wait_for(const CudaQueue& queue) const {
     check(api().cuStreamSynchronize(queue.get()), DeviceFault::runtime, "the kernel failed while it ran");

@@ -103,6 +103,9 @@ DeviceEntry describe(int device, int number, int version) {
   p["device.shared_memory_per_block"] = limit(MAX_SHARED_MEMORY_PER_BLOCK);
   p["device.shared_memory_per_multiprocessor"] = limit(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   p["device.multiprocessors"] = Value(attribute(MULTIPROCESSOR_COUNT));
+  // A mask counts compute units, and RDNA's multiprocessors are pairs of them.
+  const bool units = architecture.starts_with("gfx9") && architecture.size() == 6 && api().hipExtStreamCreateWithCUMask;
+  p["device.multiprocessor_unit"] = Value(std::int64_t{units ? 1 : 0});
   p["device.warp_size"] = Value(attribute(WARP_SIZE));
   p["device.registers_per_block"] = limit(MAX_REGISTERS_PER_BLOCK);
   p["device.max_threads_per_multiprocessor"] = limit(MAX_THREADS_PER_MULTIPROCESSOR);

@@ -104,6 +104,28 @@ TEST_F(HipTest, AllSharedMemoryIsThereWithoutAskingAndNoMore) {
   EXPECT_EQ(fault_of([&] { kernel->bind({{1, 1, 1}, {32, 1, 1}, 65537}, {}); }), DeviceFault::launch);
 }
 
+TEST_F(HipTest, AQueueCanHaveComputeUnitsForItself) {
+  const auto device = open_device("hip:0");
+  QueueOptions part;
+  part.multiprocessors = 36;
+  part.first_multiprocessor = 30;
+  const auto queue = device->make_queue(part);
+  const auto word = fake<unsigned (*)(unsigned)>("fake_hip_mask");
+  EXPECT_EQ(word(0), 0xc0000000u);
+  EXPECT_EQ(word(1), 0xffffffffu);
+  EXPECT_EQ(word(2), 0x3u);
+  EXPECT_EQ(word(3), 0u);
+  const auto kernel = device->load({"add_one", "add_one", ""});
+  const auto x = upload(*device, std::vector<int>{0});
+  kernel->bind({}, {of(*x), scalar<std::int32_t>(1)});
+  device->launch(*kernel, 1000, queue.get());
+  device->synchronise();
+  EXPECT_EQ(download<int>(*device, *x, 1)[0], 1000);
+  EXPECT_EQ(fake<long (*)(const char*)>("fake_cuda_count")("cuGraphLaunch"), 0) << "a graph would run anywhere";
+  part.multiprocessors = 110;
+  EXPECT_EQ(fault_of([&] { device->make_queue(part); }), DeviceFault::launch) << "30 to 140 of 110";
+}
+
 TEST_F(HipTest, FaultsSayHipsWords) {
   const auto device = open_device("hip:0");
   const auto kernel = device->load({"fault_address", "fault_address", ""});

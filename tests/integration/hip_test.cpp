@@ -85,7 +85,7 @@ void reference(float* y, const float* x, int n) {{ for (int i = 0; i < n; ++i) y
 TEST_F(HipCommand, TunesEnergyAndGoesOnAfterEveryKindOfFault) {
   write_problem("64, 128, 256, 512, 1024");
   const Json found = tune({"--store", "p.db"});
-  EXPECT_EQ(found["best"]["configuration"]["block"], 256) << found.dump(1) << "\nit takes longer, at half the power";
+  EXPECT_EQ(found["best"]["configuration"]["block"], 256) << found.dump(1) << "\nit takes longer, at a sixth of the power";
   const auto rows = stored_rows(folder.path() / "p.db");
   const auto status_of = [&](const std::string& block) {
     for (const auto& [configuration, statuses] : rows)
@@ -94,18 +94,18 @@ TEST_F(HipCommand, TunesEnergyAndGoesOnAfterEveryKindOfFault) {
   };
   EXPECT_EQ(status_of("1024"), "runtime_error") << "it ended its process";
   EXPECT_EQ(status_of("512"), "runtime_error") << "an illegal address";
-  EXPECT_EQ(status_of("64"), "verification_error") << "it forgets its last number";
-  EXPECT_EQ(status_of("128"), "ok");
+  EXPECT_EQ(status_of("64"), "wrong_result") << "it forgets its last number";
+  EXPECT_THAT(status_of("128"), ::testing::AnyOf("ok", "not_converged"));
 }
 
 TEST_F(HipCommand, EnergyIsWhatTheBoardCountedAndResourcesWhatTheCodeSays) {
-  write_problem("256");
+  write_problem("128");
   const Json best = tune()["best"];
   const Json& quantities = best["quantities"];
   const double time = quantities["time"]["value"], energy = quantities["energy"]["value"];
-  EXPECT_GE(time, 3e-3) << best.dump(1);
-  // 200 W while it runs; what lies between two launches is drawn as well
-  EXPECT_NEAR(energy / time, 200, 20) << best.dump(1);
+  EXPECT_GE(time, 2e-3) << best.dump(1);
+  // 600 W while it runs, and 90 W while the scheduler keeps it from running
+  EXPECT_THAT(energy / time, ::testing::AllOf(::testing::Gt(300), ::testing::Lt(700))) << best.dump(1);
   EXPECT_EQ(quantities["energy"]["provenance"], "measured");
   EXPECT_THAT(quantities["energy"].dump(), HasSubstr("amdgpu:card0/energy"));
   EXPECT_GT(quantities["registers"]["value"], 0);
@@ -116,7 +116,7 @@ TEST_F(HipCommand, ACounterThatStandsStillIsNoEnergy) {
   setenv("FAKE_HIP_DEFECT", "still", 1);
   write_problem("128");
   const ProcessResult result =
-      ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "--json", "-c", "block=128"}, 120);
+      ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "--json", "-c", R"({"block": 128})"}, 120);
   EXPECT_THAT(result.out + result.err, ::testing::AnyOf(HasSubstr("counter increments"), HasSubstr("counted nothing")));
   const Json document = Json::parse(result.out, nullptr, false);
   if (document.is_object()) EXPECT_THAT(document.dump(), ::testing::Not(HasSubstr("\"energy\":{\"value\"")));
@@ -124,7 +124,7 @@ TEST_F(HipCommand, ACounterThatStandsStillIsNoEnergy) {
 
 TEST_F(HipCommand, CompileErrorsAndWrongArgumentsAreToldBeforeAnythingRuns) {
   write_problem("128", "y[i] = undeclared;");
-  const ProcessResult wrong = ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "-c", "block=128"}, 60);
+  const ProcessResult wrong = ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "-c", R"({"block": 128})"}, 60);
   EXPECT_NE(wrong.exit_code, 0);
   EXPECT_THAT(wrong.out + wrong.err, HasSubstr("use of undeclared identifier 'undeclared'"));
 }

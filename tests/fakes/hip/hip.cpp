@@ -208,6 +208,13 @@ EXPORT int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*
   *blocks = 2048 / threads;
   return 0;
 }
+std::vector<unsigned> last_mask;
+EXPORT unsigned fake_hip_mask(unsigned word) { return last_mask.at(word); }
+EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask) {
+  if (const int code = enter_with_context("hipExtStreamCreateWithCUMask")) return code;
+  last_mask.assign(mask, mask + words);
+  return cuStreamCreate(stream, 1);
+}
 EXPORT int hipModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values) {
   const char* bytes = static_cast<const char*>(image);
   if (std::memcmp(bytes, "\177ELF", 4) != 0) return cuModuleLoadDataEx(module, image, count, options, values);

@@ -30,7 +30,7 @@ void pause(double seconds) {
   }
 }
 
-double watts(const unsigned block[3]) { return block[0] == 256 ? 200 : 400; }
+double watts(const unsigned block[3]) { return block[0] == 256 ? 100 : 600; }
 
 int doubled(const unsigned*, const unsigned block[3], const void* const* arguments) {
   if (block[0] == 1024) {
