@@ -112,23 +112,6 @@ TEST_F(HipCommand, EnergyIsWhatTheBoardCountedAndResourcesWhatTheCodeSays) {
   EXPECT_EQ(quantities["spilled_registers"]["value"], 0);
 }
 
-TEST_F(HipCommand, ACounterThatStandsStillIsNoEnergy) {
-  setenv("FAKE_HIP_DEFECT", "still", 1);
-  write_problem("128");
-  const ProcessResult result =
-      ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "--json", "-c", R"({"block": 128})"}, 120);
-  EXPECT_THAT(result.out + result.err, ::testing::AnyOf(HasSubstr("counter increments"), HasSubstr("counted nothing")));
-  const Json document = Json::parse(result.out, nullptr, false);
-  if (document.is_object()) EXPECT_THAT(document.dump(), ::testing::Not(HasSubstr("\"energy\":{\"value\"")));
-}
-
-TEST_F(HipCommand, CompileErrorsAndWrongArgumentsAreToldBeforeAnythingRuns) {
-  write_problem("128", "y[i] = undeclared;");
-  const ProcessResult wrong = ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "-c", R"({"block": 128})"}, 60);
-  EXPECT_NE(wrong.exit_code, 0);
-  EXPECT_THAT(wrong.out + wrong.err, HasSubstr("use of undeclared identifier 'undeclared'"));
-}
-
 TEST_F(HipCommand, DevicesShowsTheBoardWithItsSensor) {
   const ProcessResult result = ergotune(folder, {"devices"}, 60);
   EXPECT_THAT(result.out, HasSubstr("hip:0"));
