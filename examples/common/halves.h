@@ -9,6 +9,16 @@ FUNCTION uint pack_halves(float2 values) {
   vstore_half2_rte(values, 0, (half*)&packed);
   return packed;
 }
+#elif defined(__HIP__)
+typedef _Float16 two_halves __attribute__((ext_vector_type(2)));
+FUNCTION float2 unpack_halves(unsigned packed) {
+  const two_halves values = __builtin_bit_cast(two_halves, packed);
+  return make_float2(values.x, values.y);
+}
+FUNCTION unsigned pack_halves(float2 values) {
+  const two_halves packed = {(_Float16)values.x, (_Float16)values.y};
+  return __builtin_bit_cast(unsigned, packed);
+}
 #else
 FUNCTION float2 unpack_halves(unsigned packed) {
   float2 values;

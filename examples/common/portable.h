@@ -1,4 +1,4 @@
-// What OpenCL C and CUDA C++ call by different names, so that one source serves both.
+// What OpenCL C and CUDA C++ call by different names, so that one source serves both; CUDA C++ also compiles as HIP.
 //   KERNEL(x, y, z) name(...)   a kernel for blocks of exactly that shape
 //   KERNEL_AT_LEAST(x, y, z, n) the same, with registers for at least n blocks per multiprocessor (CUDA)
 //   GLOBAL, LOCAL, CONSTANT     where a pointer points; LOCAL before an array: shared by the threads of a block
@@ -6,6 +6,7 @@
 //   BARRIER()                   all threads of the block, their writes to LOCAL memory included
 //   UNROLL, UNROLL_BY(n)        before a loop
 //   READ_ONLY(p)                *p through the read-only cache, where there is one
+//   FROM_ACROSS(v, d), FROM_ABOVE(v, d, w)   v of the thread whose number differs in bit d, or is higher by d, of 32 (w) neighbours
 #ifndef PORTABLE_H
 #define PORTABLE_H
 
@@ -56,12 +57,19 @@ typedef double double1;
 #define FAST_SIN(x) __sinf(x)
 #define FAST_COS(x) __cosf(x)
 #define FAST_EXP(x) __expf(x)
+#ifdef __HIP__
+#define FROM_ACROSS(value, distance) __shfl_xor(value, distance, 32)
+#define FROM_ABOVE(value, distance, width) __shfl_down(value, distance, width)
+#else
+#define FROM_ACROSS(value, distance) __shfl_xor_sync(0xFFFFFFFFu, value, distance)
+#define FROM_ABOVE(value, distance, width) __shfl_down_sync(0xFFFFFFFFu, value, distance, width)
 // sums of vectors, as OpenCL has them
 FUNCTION float1 operator+(float1 a, float1 b) { return make_float1(a.x + b.x); }
 FUNCTION float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
 FUNCTION float2 operator*(float2 a, float b) { return make_float2(a.x * b, a.y * b); }
 FUNCTION float4 operator+(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 FUNCTION float4 operator*(float4 a, float b) { return make_float4(a.x * b, a.y * b, a.z * b, a.w * b); }
+#endif
 #endif
 
 // Complex numbers are float2: a b + sum and a conj(b) + sum.

@@ -14,7 +14,7 @@ typedef union {
 } Pairs;
 
 // A vector that is used once need not stay in the caches; whether that helps is tuned.
-#if streaming == 1 && !defined(__OPENCL_VERSION__)
+#if streaming == 1 && !defined(__OPENCL_VERSION__) && !defined(__HIP__)
 #define LOAD_VECTOR(p) __ldcs(p)
 #define STORE_VECTOR(p, v) __stcs(p, v)
 #else
@@ -31,7 +31,7 @@ typedef union {
 #else
 #define OVER_THE_WARP(value, COMBINE)                  \
   UNROLL for (int distance = 16; distance > 0; distance /= 2) \
-      value = COMBINE(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+      value = COMBINE(value, FROM_ACROSS(value, distance));
 #define MEMBERS (threads_per_row / 32)
 #define MEMBER (thread / 32)
 #endif

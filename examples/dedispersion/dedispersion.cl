@@ -21,7 +21,7 @@
 
 // floor(x) for 0 <= x < 2^22. On NVIDIA an addition that rounds down leaves it in the low bits of the sum: conversions
 // run at a quarter of the speed of additions.
-#ifdef __OPENCL_VERSION__
+#if defined(__OPENCL_VERSION__) || defined(__HIP__)
 #define FLOOR(x) ((int)(x))
 #define UNROLLED 2
 #else

@@ -65,7 +65,7 @@ KERNEL(block_size, 1, 1) reduction(GLOBAL const Vector* RESTRICT in, GLOBAL doub
   LOCAL Sum share[block_size];
   int left = block_size;  // threads whose sums are still to be added
 #if use_shuffle == 1 && !defined(__OPENCL_VERSION__)
-  UNROLL for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_down_sync(0xFFFFFFFFu, mine, distance);
+  UNROLL for (int distance = 16; distance > 0; distance /= 2) mine += FROM_ABOVE(mine, distance, 32);
   if (THREAD(0) % 32 == 0) share[THREAD(0) / 32] = mine;
   left = block_size / 32;
 #else

@@ -21,7 +21,7 @@
 #define TILES_N (SIZE_N / BN)
 #define STEPS (SIZE_K / BK)
 
-#ifdef __OPENCL_VERSION__
+#if defined(__OPENCL_VERSION__) || defined(__HIP__)  // without copies that run beside the arithmetic
 #define COPY(to, from) *(to) = *(from)
 #define COMMIT()
 #define WAIT_FOR_ALL_BUT(n)

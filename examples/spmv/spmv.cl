@@ -42,7 +42,7 @@ spmv(GLOBAL const int* RESTRICT begin, GLOBAL const int* RESTRICT length, GLOBAL
   sum = share[THREAD(0)];
 #else
   UNROLL for (int distance = threads_per_row / 2; distance > 0; distance /= 2)
-    sum += __shfl_down_sync(0xFFFFFFFFu, sum, distance, threads_per_row);
+    sum += FROM_ABOVE(sum, distance, threads_per_row);
 #endif
 #endif
   if (row < ROWS && member == 0) y[row] = sum;

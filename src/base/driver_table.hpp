@@ -24,20 +24,32 @@ class DriverTable {
   /// The file that was opened; empty when none was.
   std::string library_name() const { return library_ ? library_->name() : std::string(); }
 
-  void* find(const char* symbol) const { return library_ ? library_->symbol(symbol) : nullptr; }
-  void note_missing(const char* symbol) { missing_.emplace_back(symbol); }
+  void* find(const char* symbol) const {
+    const char* own = own_name(symbol);
+    return library_ && own ? library_->symbol(own) : nullptr;
+  }
+  void note_missing(const char* symbol) {
+    const char* own = own_name(symbol);
+    missing_.emplace_back(own ? own : symbol);
+  }
 
   DriverTable(const DriverTable&) = delete;
   DriverTable& operator=(const DriverTable&) = delete;
 
  protected:
-  explicit DriverTable(const std::vector<std::string>& names)
-      : library_(DynamicLibrary::open(names, &reason_)) {}
+  /// What a library calls the function that the table has as `symbol`, where it has the same ones under names of its own;
+  /// nullptr: it has none like it.
+  using Dictionary = const char* (*)(const char* symbol);
+  explicit DriverTable(const std::vector<std::string>& names, Dictionary dictionary = nullptr)
+      : library_(DynamicLibrary::open(names, &reason_)), dictionary_(dictionary) {}
   ~DriverTable() = default;
 
  private:
+  const char* own_name(const char* symbol) const { return dictionary_ ? dictionary_(symbol) : symbol; }
+
   std::string reason_;
   std::optional<DynamicLibrary> library_;
+  Dictionary dictionary_;
   std::vector<std::string> missing_;
 };
 

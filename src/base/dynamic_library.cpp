@@ -1,7 +1,9 @@
 #include "base/dynamic_library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <string_view>
 #include <utility>
 
 namespace ergotune {
@@ -29,6 +31,14 @@ DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
 
 DynamicLibrary::~DynamicLibrary() {
   if (handle_) dlclose(handle_);
+}
+
+bool DynamicLibrary::is_loaded(const char* beginning) {
+  const auto look = [](dl_phdr_info* info, std::size_t, void* wanted) {
+    const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
+    return static_cast<int>(path.substr(path.rfind('/') + 1).starts_with(static_cast<const char*>(wanted)));
+  };
+  return ::dl_iterate_phdr(look, const_cast<char*>(beginning)) != 0;
 }
 
 void* DynamicLibrary::symbol(const char* name) const { return dlsym(handle_, name); }

@@ -14,6 +14,9 @@ class DynamicLibrary {
   /// receives the loader's words.
   static std::optional<DynamicLibrary> open(const std::vector<std::string>& names, std::string* reason = nullptr);
 
+  /// True when this process has loaded a library, by whatever way, whose file's name begins so ("libLLVM").
+  static bool is_loaded(const char* beginning);
+
   DynamicLibrary(DynamicLibrary&& other) noexcept;
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
   DynamicLibrary(const DynamicLibrary&) = delete;

@@ -17,6 +17,8 @@ struct Backend {
   std::string_view name;
   /// What its devices compile; the first that a kernel has a source in is taken.
   std::vector<Language> languages;
+  /// Sources of another language that its compiler takes for the first of its own, where a kernel has none of those.
+  std::vector<Language> takes = {};
   /// Its devices, best first. Gives nothing and a note where its driver is absent.
   std::vector<DeviceInfo> (*list)(std::string* note);
   /// `id` is one that list() gave. Throw UserError when the device has gone since.
@@ -41,6 +43,11 @@ std::unique_ptr<Device> open_cuda(const std::string& id);
 std::unique_ptr<Compiler> make_cuda_compiler_for(const std::string& id);
 std::unique_ptr<Compiler> make_cuda_compiler(const std::string& architecture);
 
+std::vector<DeviceInfo> list_hip(std::string* note);
+std::unique_ptr<Device> open_hip(const std::string& id);
+std::unique_ptr<Compiler> make_hip_compiler_for(const std::string& id);
+std::unique_ptr<Compiler> make_hip_compiler(const std::string& architecture);
+
 std::vector<DeviceInfo> list_opencl(std::string* note);
 std::unique_ptr<Device> open_opencl(const std::string& id);
 std::unique_ptr<Compiler> make_opencl_compiler(const std::string& id);
@@ -57,6 +64,8 @@ namespace ergotune {
 
 /// The source that devices of a backend compile; throws UserError naming the languages there are.
 const KernelSource& source_for_device(const Kernel& kernel, std::string_view backend);
+/// What that source is compiled as there: CUDA C++ as HIP where the device is AMD's.
+Language language_on_device(const KernelSource& source, std::string_view backend);
 /// True when the kernel has a source that this kind of device compiles.
 bool has_source_for(const Kernel& kernel, std::string_view backend);
 

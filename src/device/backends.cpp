@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "device/backend.hpp"
 
 namespace ergotune::device {
@@ -16,6 +18,16 @@ const std::vector<Backend>& backends() {
        .open_driverless =
            [](const std::string& target) {
              return target.starts_with("sm_") ? make_cuda_compiler(target) : nullptr;
+           }},
+      {.name = "hip",
+       .languages = {Language::hip},
+       .takes = {Language::cuda},
+       .list = list_hip,
+       .open = open_hip,
+       .open_compiler = make_hip_compiler_for,
+       .open_driverless =
+           [](const std::string& target) {
+             return target.starts_with("gfx") ? make_hip_compiler(target) : nullptr;
            }},
       {.name = "opencl",
        .languages = {Language::opencl},
@@ -43,8 +55,9 @@ namespace ergotune {
 namespace {
 
 const KernelSource* find_source(const Kernel& kernel, const device::Backend& backend) {
-  for (const Language language : backend.languages)
-    if (const KernelSource* source = kernel.source_for(language)) return source;
+  for (const auto& languages : {backend.languages, backend.takes})
+    for (const Language language : languages)
+      if (const KernelSource* source = kernel.source_for(language)) return source;
   return nullptr;
 }
 
@@ -55,10 +68,17 @@ const KernelSource& source_for_device(const Kernel& kernel, std::string_view bac
   if (const KernelSource* source = find_source(kernel, kind)) return *source;
   std::vector<std::string> have, wanted;
   for (const KernelSource& source : kernel.sources) have.push_back(to_string(source.language));
-  for (const Language language : kind.languages) wanted.push_back(to_string(language));
+  for (const auto& languages : {kind.languages, kind.takes})
+    for (const Language language : languages) wanted.push_back(to_string(language));
   throw UserError(fmt::format("the problem has no source in {} for a device of kind {}; it has: {}",
                               fmt::join(wanted, " or "), backend,
                               have.empty() ? "none" : fmt::format("{}", fmt::join(have, ", "))));
+}
+
+Language language_on_device(const KernelSource& source, std::string_view backend) {
+  const device::Backend& kind = device::backend_named(backend);
+  const bool taken = std::find(kind.takes.begin(), kind.takes.end(), source.language) != kind.takes.end();
+  return taken ? kind.languages.front() : source.language;
 }
 
 bool has_source_for(const Kernel& kernel, std::string_view backend) {

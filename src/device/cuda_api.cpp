@@ -4,20 +4,20 @@
 
 namespace ergotune::cuda {
 
-Api::Api() : DriverTable(library_names("ERGOTUNE_CUDA", {"libcuda.so.1", "libcuda.so"})) {}
-
 const Api& api() {
-  static const Api table;
+  static const Api table(library_names("ERGOTUNE_CUDA", {"libcuda.so.1", "libcuda.so"}));
   return table;
 }
 
-std::string error_text(CUresult code) {
-  const char* name = nullptr;
-  const char* words = nullptr;
-  if (api().cuGetErrorName) api().cuGetErrorName(code, &name);
-  if (api().cuGetErrorString) api().cuGetErrorString(code, &words);
-  return fmt::format("{} ({}){}{}", name ? name : "CUDA error", code, words ? ": " : "", words ? words : "");
+std::string Api::error_text(CUresult code) const {
+  const char* name = hipGetErrorName ? hipGetErrorName(code) : nullptr;
+  const char* words = hipGetErrorString ? hipGetErrorString(code) : nullptr;
+  if (cuGetErrorName) cuGetErrorName(code, &name);
+  if (cuGetErrorString) cuGetErrorString(code, &words);
+  return fmt::format("{} ({}){}{}", name ? name : "error", code, words ? ": " : "", words ? words : "");
 }
+
+void check(CUresult code, DeviceFault fault, const char* what) { api().check(code, fault, what); }
 
 DeviceFault fault_of(CUresult code, DeviceFault otherwise) {
   switch (code) {
@@ -46,7 +46,7 @@ DeviceFault fault_of(CUresult code, DeviceFault otherwise) {
   }
 }
 
-void check(CUresult code, DeviceFault fault, const char* what) {
+void Api::check(CUresult code, DeviceFault fault, const char* what) const {
   if (code == CUDA_SUCCESS) return;
   throw DeviceError(fault_of(code, fault), fmt::format("{}: {}", what, error_text(code)), code);
 }

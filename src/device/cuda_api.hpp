@@ -1,11 +1,13 @@
 // CUDA's driver API: the few declarations that ergotune uses, and the entry points of libcuda as one table.
 // Numbers and versioned names are those of cuda.h (CUDA 11.4 to 13); they are part of the driver's stable
-// binary interface.
+// binary interface. AMD's HIP run time has the same functions, with the same meaning and codes, under names of its own
+// (hip_api.hpp): what is written against this table runs on both.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/driver_table.hpp"
 #include "ergotune/device/device.hpp"
@@ -98,12 +100,16 @@ inline constexpr int kResourceMultiprocessors = 1;
 inline constexpr unsigned kGreenDefaultStream = 1;
 
 struct Api : DriverTable {
-  Api();
+  explicit Api(const std::vector<std::string>& libraries, Dictionary dictionary = nullptr)
+      : DriverTable(libraries, dictionary) {}
 
   Entry<CUresult(unsigned)> cuInit{this, "cuInit"};
   Entry<CUresult(int*)> cuDriverGetVersion{this, "cuDriverGetVersion"};
-  Entry<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName"};
-  Entry<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString"};
+  Entry<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName", Need::optional};
+  Entry<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString", Need::optional};
+  /// HIP's own way to say it.
+  Entry<const char*(CUresult)> hipGetErrorName{this, "hipGetErrorName", Need::optional};
+  Entry<const char*(CUresult)> hipGetErrorString{this, "hipGetErrorString", Need::optional};
   Entry<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
   Entry<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
   Entry<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
@@ -175,6 +181,10 @@ struct Api : DriverTable {
   Entry<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
                                                                                Need::optional};
 
+  /// HIP's way to keep a stream's kernels to some multiprocessors: a bit for each.
+  Entry<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
+      this, "hipExtStreamCreateWithCUMask", Need::optional};
+
   bool has_green_contexts() const {
     return cuDeviceGetDevResource && cuDevSmResourceSplitByCount && cuDevResourceGenerateDesc && cuGreenCtxCreate &&
            cuGreenCtxDestroy && cuGreenCtxStreamCreate;
@@ -183,19 +193,34 @@ struct Api : DriverTable {
     return cuStreamBeginCapture && cuStreamEndCapture && cuGraphInstantiate && cuGraphLaunch &&
            cuGraphExecDestroy && cuGraphDestroy;
   }
+
+  /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
+  std::string error_text(CUresult code) const;
+  /// Throws DeviceError unless `code` is CUDA_SUCCESS. `fault` holds where the code does not say it better: a
+  /// kernel's own faults surface in whatever call comes next, and then every later call in the context repeats
+  /// them.
+  void check(CUresult code, DeviceFault fault, const char* what) const;
 };
 
 /// The table, loaded on first use from the library that ERGOTUNE_CUDA names, else the system's. Check
 /// usable().
 const Api& api();
 
-/// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
-std::string error_text(CUresult code);
-
-/// Throws DeviceError unless `code` is CUDA_SUCCESS. `fault` holds where the code does not say it better: a
-/// kernel's own faults surface in whatever call comes next, and then every later call in the context repeats
-/// them.
-void check(CUresult code, DeviceFault fault, const char* what);
 DeviceFault fault_of(CUresult code, DeviceFault otherwise);
+/// Api::check of CUDA's own driver.
+void check(CUresult code, DeviceFault fault, const char* what);
+
+/// A thing of a driver's: it speaks to the driver that it came from.
+class OfDriver {
+ public:
+  explicit OfDriver(const Api& api) : api_(&api) {}
+  const Api& api() const { return *api_; }
+
+ protected:
+  void check(CUresult code, DeviceFault fault, const char* what) const { api_->check(code, fault, what); }
+
+ private:
+  const Api* api_;
+};
 
 }  // namespace ergotune::cuda

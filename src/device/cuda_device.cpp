@@ -1,4 +1,4 @@
-// Running kernels through CUDA's driver API: the primary context (shared with libraries in the process), a
+// Running kernels through CUDA's driver API or HIP's run time: the primary context (shared with libraries in the process), a
 // main stream and others beside it.
 #include <fmt/format.h>
 
@@ -16,9 +16,11 @@ namespace {
 
 CUdeviceptr address_of(const Buffer& buffer) { return static_cast<const CudaBuffer&>(buffer).address(); }
 
-class CudaMarker : public Marker {
+class CudaMarker : public Marker, OfDriver {
  public:
-  CudaMarker() { check(api().cuEventCreate(&event_, kEventDefault), DeviceFault::runtime, "cuEventCreate"); }
+  explicit CudaMarker(const Api& api) : OfDriver(api) {
+    check(api.cuEventCreate(&event_, kEventDefault), DeviceFault::runtime, "cuEventCreate");
+  }
   CudaMarker(const CudaMarker&) = delete;
   CudaMarker& operator=(const CudaMarker&) = delete;
   ~CudaMarker() override { api().cuEventDestroy(event_); }
@@ -28,9 +30,9 @@ class CudaMarker : public Marker {
   CUevent event_ = nullptr;
 };
 
-class CudaGraph : public LaunchGraph {
+class CudaGraph : public LaunchGraph, OfDriver {
  public:
-  explicit CudaGraph(CUgraphExec graph) : graph_(graph) {}
+  CudaGraph(const Api& api, CUgraphExec graph) : OfDriver(api), graph_(graph) {}
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   ~CudaGraph() override { api().cuGraphExecDestroy(graph_); }
@@ -44,13 +46,13 @@ CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(m
 
 /// The primary context, retained and current in this thread; released with the object. Where another device's was current it
 /// is so again.
-class PrimaryContext {
+class PrimaryContext : OfDriver {
  public:
-  explicit PrimaryContext(CUdevice device) : device_(device) {
-    api().cuCtxGetCurrent(&before_);
-    check(api().cuDevicePrimaryCtxRetain(&context_, device), DeviceFault::runtime, "cuDevicePrimaryCtxRetain");
-    if (const CUresult code = api().cuCtxSetCurrent(context_); code != CUDA_SUCCESS) {
-      api().cuDevicePrimaryCtxRelease(device);
+  PrimaryContext(const Api& api, CUdevice device) : OfDriver(api), device_(device) {
+    api.cuCtxGetCurrent(&before_);
+    check(api.cuDevicePrimaryCtxRetain(&context_, device), DeviceFault::runtime, "cuDevicePrimaryCtxRetain");
+    if (const CUresult code = api.cuCtxSetCurrent(context_); code != CUDA_SUCCESS) {
+      api.cuDevicePrimaryCtxRelease(device);
       check(code, DeviceFault::runtime, "cuCtxSetCurrent");
     }
   }
@@ -67,34 +69,34 @@ class PrimaryContext {
 };
 
 /// The driver's number for a priority; nullopt for the normal one, and where there are none.
-std::optional<int> native_priority(QueueOptions::Priority priority) {
+std::optional<int> native_priority(const Api& api, QueueOptions::Priority priority) {
   using Priority = QueueOptions::Priority;
   int least = 0, greatest = 0;
-  if (priority == Priority::normal || !api().cuStreamCreateWithPriority || !api().cuCtxGetStreamPriorityRange ||
-      api().cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS)
+  if (priority == Priority::normal || !api.cuStreamCreateWithPriority || !api.cuCtxGetStreamPriorityRange ||
+      api.cuCtxGetStreamPriorityRange(&least, &greatest) != CUDA_SUCCESS)
     return std::nullopt;
   return priority == Priority::high ? greatest : least;
 }
 
-CUstream make_stream(const QueueOptions& options, const GreenContext* part = nullptr) {
-  const std::optional<int> priority = native_priority(options.priority);
+CUstream make_stream(const Api& api, const QueueOptions& options, const GreenContext* part = nullptr) {
+  const std::optional<int> priority = native_priority(api, options.priority);
   if (part) return part->make_stream(priority.value_or(0));
   CUstream stream = nullptr;
   if (priority) {
-    check(api().cuStreamCreateWithPriority(&stream, kStreamNonBlocking, *priority), DeviceFault::runtime,
+    api.check(api.cuStreamCreateWithPriority(&stream, kStreamNonBlocking, *priority), DeviceFault::runtime,
           "cuStreamCreateWithPriority");
   } else {
-    check(api().cuStreamCreate(&stream, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
+    api.check(api.cuStreamCreate(&stream, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
   }
   return stream;
 }
 
-class CudaQueue : public Queue {
+class CudaQueue : public Queue, OfDriver {
  public:
   /// `all` is where its device keeps the queues that live; `part`, what the stream's kernels are kept to, or null.
-  CudaQueue(CUstream stream, bool owned, std::vector<CudaQueue*>& all,
-            std::shared_ptr<const GreenContext> part = nullptr)
-      : part_(std::move(part)), stream_(stream), owned_(owned), all_(all) {
+  CudaQueue(const Api& api, CUstream stream, bool owned, std::vector<CudaQueue*>& all,
+            std::shared_ptr<const GreenContext> part = nullptr, bool masked = false)
+      : OfDriver(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
     all_.push_back(this);
   }
   CudaQueue(const CudaQueue&) = delete;
@@ -105,18 +107,18 @@ class CudaQueue : public Queue {
   }
   void* native_handle() const override { return stream_; }
   CUstream get() const { return stream_; }
-  bool is_part() const { return part_ != nullptr; }
+  bool is_part() const { return part_ || masked_; }
 
  private:
   std::shared_ptr<const GreenContext> part_;  ///< outlives the stream
   CUstream stream_;
-  bool owned_;
+  bool owned_, masked_;
   std::vector<CudaQueue*>& all_;
 };
 
-class CudaPinnedMemory : public PinnedMemory {
+class CudaPinnedMemory : public PinnedMemory, OfDriver {
  public:
-  explicit CudaPinnedMemory(void* memory) : memory_(memory) {}
+  CudaPinnedMemory(const Api& api, void* memory) : OfDriver(api), memory_(memory) {}
   CudaPinnedMemory(const CudaPinnedMemory&) = delete;
   CudaPinnedMemory& operator=(const CudaPinnedMemory&) = delete;
   ~CudaPinnedMemory() override { api().cuMemHostUnregister(memory_); }
@@ -125,28 +127,31 @@ class CudaPinnedMemory : public PinnedMemory {
   void* memory_;
 };
 
-class CudaDevice : public Device {
+class CudaDevice : public Device, OfDriver {
  public:
-  explicit CudaDevice(DeviceEntry entry)
-      : entry_(std::move(entry)), context_(entry_.device), main_(make_stream({}), true, queues_) {}
+  CudaDevice(const Api& api, DeviceEntry entry)
+      : OfDriver(api),
+        entry_(std::move(entry)),
+        context_(api, entry_.device),
+        main_(api, make_stream(api, {}), true, queues_) {}
 
   const DeviceInfo& info() const override { return entry_.info; }
   std::unique_ptr<Compiler> make_compiler() override {
-    return device::make_cuda_compiler_for(entry_.info.id);
+    return device::backend_named(entry_.info.backend).open_compiler(entry_.info.id);
   }
 
-  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<CudaBuffer>(bytes); }
+  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<CudaBuffer>(api(), bytes); }
   std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
-    return std::make_unique<CudaBuffer>(address_of(whole) + offset, bytes);
+    return std::make_unique<CudaBuffer>(api(), address_of(whole) + offset, bytes);
   }
   std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes) override {
     const auto address = reinterpret_cast<CUdeviceptr>(native);
     int ordinal = -1;
     if (api().cuPointerGetAttribute(&ordinal, POINTER_DEVICE_ORDINAL, address) != CUDA_SUCCESS)
-      throw UserError(fmt::format("there is no memory of CUDA's at {:#x}", address));
+      throw UserError(fmt::format("there is no memory of {} at {:#x}", entry_.info.id, address));
     if (ordinal != entry_.device)
-      throw UserError(fmt::format("its memory is on cuda:{}, and this is {}", ordinal, entry_.info.id));
-    return std::make_unique<CudaBuffer>(address, bytes);
+      throw UserError(fmt::format("its memory is on {}:{}, and this is {}", entry_.info.backend, ordinal, entry_.info.id));
+    return std::make_unique<CudaBuffer>(api(), address, bytes);
   }
   void settle() override { check(api().cuCtxSynchronize(), DeviceFault::runtime, "waiting for the device"); }
   void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
@@ -166,7 +171,7 @@ class CudaDevice : public Device {
     if (memory.empty() || !api().cuMemHostRegister || !api().cuMemHostUnregister ||
         api().cuMemHostRegister(memory.data(), memory.size(), 0) != CUDA_SUCCESS)
       return nullptr;
-    return std::make_unique<CudaPinnedMemory>(memory.data());
+    return std::make_unique<CudaPinnedMemory>(api(), memory.data());
   }
   void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());
@@ -181,7 +186,7 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
-    return std::make_unique<CudaKernel>(entry_, std::make_shared<const CudaModule>(binary));
+    return std::make_unique<CudaKernel>(entry_, std::make_shared<const CudaModule>(api(), binary));
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
     // What is recorded on the main stream would run on the whole device.
@@ -204,7 +209,7 @@ class CudaDevice : public Device {
     CUgraphExec ready = nullptr;
     if (recorded && api().cuGraphInstantiate(&ready, graph, 0) != CUDA_SUCCESS) ready = nullptr;
     if (graph) api().cuGraphDestroy(graph);
-    return ready ? std::make_unique<CudaGraph>(ready) : nullptr;
+    return ready ? std::make_unique<CudaGraph>(api(), ready) : nullptr;
   }
   void launch_graph(LaunchGraph& graph) override {
     check(api().cuGraphLaunch(static_cast<CudaGraph&>(graph).get(), main_.get()), DeviceFault::launch, "cuGraphLaunch");
@@ -212,20 +217,22 @@ class CudaDevice : public Device {
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
+    if (options.multiprocessors > 0 && entry_.info.backend == "hip")
+      return std::make_unique<CudaQueue>(api(), masked_stream(options), true, queues_, nullptr, true);
     std::shared_ptr<const GreenContext> part;
     if (options.multiprocessors > 0) part = parts_.part(options.first_multiprocessor, options.multiprocessors);
-    const CUstream stream = make_stream(options, part.get());
-    return std::make_unique<CudaQueue>(stream, true, queues_, std::move(part));
+    const CUstream stream = make_stream(api(), options, part.get());
+    return std::make_unique<CudaQueue>(api(), stream, true, queues_, std::move(part));
   }
   std::unique_ptr<Queue> wrap_queue(void* native) override {
-    return std::make_unique<CudaQueue>(static_cast<CUstream>(native), false, queues_);
+    return std::make_unique<CudaQueue>(api(), static_cast<CUstream>(native), false, queues_);
   }
   void wait(Queue& queue, const Marker& marker) override {
     check(api().cuStreamWaitEvent(stream_of(&queue), event_of(marker), 0), DeviceFault::runtime,
           "cuStreamWaitEvent");
   }
 
-  std::unique_ptr<Marker> make_marker() override { return std::make_unique<CudaMarker>(); }
+  std::unique_ptr<Marker> make_marker() override { return std::make_unique<CudaMarker>(api()); }
   void record(Marker& marker, Queue* queue) override {
     check(api().cuEventRecord(event_of(marker), stream_of(queue)), DeviceFault::runtime, "cuEventRecord");
   }
@@ -249,7 +256,23 @@ class CudaDevice : public Device {
   CUstream stream_of(const Queue* queue) const {
     return queue ? static_cast<const CudaQueue*>(queue)->get() : main_.get();
   }
-  static void wait_for(const CudaQueue& queue) {
+  /// HIP: a bit for each multiprocessor that kernels may run on. Priorities do not go with it.
+  CUstream masked_stream(const QueueOptions& options) const {
+    const auto whole = static_cast<std::uint64_t>(entry_.info.properties.at("device.multiprocessors").as_integer());
+    const std::uint64_t end = std::uint64_t{options.first_multiprocessor} + options.multiprocessors;
+    if (entry_.info.properties.at("device.multiprocessor_unit").as_integer() != 1)
+      throw DeviceError(DeviceFault::unsupported, "kernels cannot have multiprocessors for themselves here");
+    if (end > whole)
+      throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have multiprocessors {} to {}: there are {}",
+                                                         options.first_multiprocessor + 1, end, whole));
+    std::vector<unsigned> mask((whole + 31) / 32);
+    for (std::uint64_t i = options.first_multiprocessor; i < end; ++i) mask[i / 32] |= 1u << i % 32;
+    CUstream stream = nullptr;
+    check(api().hipExtStreamCreateWithCUMask(&stream, static_cast<unsigned>(mask.size()), mask.data()),
+          DeviceFault::unsupported, "hipExtStreamCreateWithCUMask");
+    return stream;
+  }
+  void wait_for(const CudaQueue& queue) const {
     check(api().cuStreamSynchronize(queue.get()), DeviceFault::runtime, "the kernel failed while it ran");
   }
 
@@ -262,6 +285,11 @@ class CudaDevice : public Device {
 };
 
 }  // namespace
+
+std::unique_ptr<Device> open_device(const Api& api, DeviceEntry entry) {
+  return std::make_unique<CudaDevice>(api, std::move(entry));
+}
+
 }  // namespace ergotune::cuda
 
 namespace ergotune {
@@ -271,7 +299,7 @@ std::string device_of_memory(const void* address) {
   cuda::CUcontext current = nullptr;
   cuda::api().cuCtxGetCurrent(&current);
   std::optional<cuda::PrimaryContext> any;  // the question needs one, whichever
-  if (!current) any.emplace(0);
+  if (!current) any.emplace(cuda::api(), 0);
   int ordinal = -1;
   const auto pointer = reinterpret_cast<cuda::CUdeviceptr>(address);
   if (cuda::api().cuPointerGetAttribute(&ordinal, cuda::POINTER_DEVICE_ORDINAL, pointer) != cuda::CUDA_SUCCESS) return {};
@@ -283,7 +311,7 @@ std::string device_of_memory(const void* address) {
 namespace ergotune::device {
 
 std::unique_ptr<Device> open_cuda(const std::string& id) {
-  return std::make_unique<cuda::CudaDevice>(cuda::find_device(id));
+  return cuda::open_device(cuda::api(), cuda::find_device(id));
 }
 
 }  // namespace ergotune::device

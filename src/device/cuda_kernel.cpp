@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/code_object.hpp"
 #include "device/packed_code.hpp"
 
 namespace ergotune::cuda {
@@ -17,8 +18,8 @@ constexpr std::size_t kGraphsWorthIt = 4;
 
 }  // namespace
 
-CudaBuffer::CudaBuffer(std::size_t bytes) : bytes_(bytes) {
-  check(api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
+CudaBuffer::CudaBuffer(const Api& api, std::size_t bytes) : OfDriver(api), bytes_(bytes) {
+  check(api.cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
         fmt::format("a buffer of {} bytes", bytes).c_str());
 }
 
@@ -26,30 +27,38 @@ CudaBuffer::~CudaBuffer() {
   if (owned_) api().cuMemFree(address_);
 }
 
-CudaModule::CudaModule(const Binary& binary) {
+CudaModule::CudaModule(const Api& api, const Binary& binary) : OfDriver(api) {
   char log[4096] = {};
   int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   const std::string image = device::PackedCode::unpack(binary.bytes).code;
-  const CUresult code = api().cuModuleLoadDataEx(&module_, image.c_str(), 2, options, values);
+  const CUresult code = api.cuModuleLoadDataEx(&module_, image.c_str(), 2, options, values);
   if (code != CUDA_SUCCESS)
     throw DeviceError(fault_of(code, DeviceFault::launch),
-                      fmt::format("the driver does not load the compiled kernel: {}{}{}", error_text(code),
+                      fmt::format("the driver does not load the compiled kernel: {}{}{}", api.error_text(code),
                                   log[0] ? "\n" : "", log),
                       code);
-  if (const CUresult found = api().cuModuleGetFunction(&function_, module_, binary.entry.c_str());
+  if (const CUresult found = api.cuModuleGetFunction(&function_, module_, binary.entry.c_str());
       found != CUDA_SUCCESS) {
-    api().cuModuleUnload(module_);
+    api.cuModuleUnload(module_);
     throw DeviceError(
         DeviceFault::compile,
-        fmt::format("the compiled kernel has no function {}: {}", binary.entry, error_text(found)), found);
+        fmt::format("the compiled kernel has no function {}: {}", binary.entry, api.error_text(found)), found);
+  }
+  if (const auto code = hip::read_code_object(image)) {
+    for (const hip::KernelMetadata& kernel : code->kernels) {
+      if (kernel.name != binary.entry) continue;
+      noted_ = {kernel.vector_registers, static_cast<int>(kernel.group_bytes), static_cast<int>(kernel.private_bytes),
+                kernel.max_threads_per_block};
+      noted_->spilled_registers = kernel.vector_spills + kernel.scalar_spills;
+    }
   }
 }
 
 CudaModule::~CudaModule() { api().cuModuleUnload(module_); }
 
 CudaKernel::CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module)
-    : device_(device), module_(std::move(module)), function_(module_->function()) {}
+    : OfDriver(module->api()), device_(device), module_(std::move(module)), function_(module_->function()) {}
 
 CudaKernel::~CudaKernel() { drop_graph(); }
 
@@ -66,6 +75,7 @@ std::optional<int> CudaKernel::resident_blocks() const {
 }
 
 LoadedKernel::Resources CudaKernel::resources() const {
+  if (module_->noted()) return *module_->noted();
   const auto attribute = [&](FunctionAttribute which) {
     int value = -1;
     return api().cuFuncGetAttribute(&value, which, function_) == CUDA_SUCCESS ? value : -1;

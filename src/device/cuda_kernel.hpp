@@ -1,4 +1,4 @@
-// A kernel loaded into a CUDA context: its module, its arguments, and a graph of many launches of it.
+// A kernel loaded into a context of CUDA's or HIP's: its module, its arguments, and a graph of many launches of it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace ergotune::cuda {
 
-class CudaBuffer : public Buffer {
+class CudaBuffer : public Buffer, OfDriver {
  public:
-  explicit CudaBuffer(std::size_t bytes);
+  CudaBuffer(const Api& api, std::size_t bytes);
   /// Memory that somebody else frees.
-  CudaBuffer(CUdeviceptr address, std::size_t bytes) : bytes_(bytes), address_(address), owned_(false) {}
+  CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
+      : OfDriver(api), bytes_(bytes), address_(address), owned_(false) {}
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
   ~CudaBuffer() override;
@@ -29,21 +30,24 @@ class CudaBuffer : public Buffer {
 };
 
 /// Code in the driver; unloaded with the object.
-class CudaModule {
+class CudaModule : public OfDriver {
  public:
   /// The device's context must be current and stay so.
-  explicit CudaModule(const Binary& binary);
+  CudaModule(const Api& api, const Binary& binary);
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;
   ~CudaModule();
   CUfunction function() const { return function_; }
+  /// What the code itself says, where it does (AMD's): more than HIP's functions tell.
+  const std::optional<LoadedKernel::Resources>& noted() const { return noted_; }
 
  private:
+  std::optional<LoadedKernel::Resources> noted_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
 };
 
-class CudaKernel : public LoadedKernel {
+class CudaKernel : public LoadedKernel, OfDriver {
  public:
   CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module);
   CudaKernel(const CudaKernel&) = delete;

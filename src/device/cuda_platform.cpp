@@ -84,10 +84,10 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
     return found;
   };
   if (!api().usable()) return none(api().problem());
-  if (const CUresult code = api().cuInit(0); code != CUDA_SUCCESS) return none("cuInit: " + error_text(code));
+  if (const CUresult code = api().cuInit(0); code != CUDA_SUCCESS) return none("cuInit: " + api().error_text(code));
   int count = 0, version = 0;
   if (const CUresult code = api().cuDeviceGetCount(&count); code != CUDA_SUCCESS)
-    return none("cuDeviceGetCount: " + error_text(code));
+    return none("cuDeviceGetCount: " + api().error_text(code));
   api().cuDriverGetVersion(&version);
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;

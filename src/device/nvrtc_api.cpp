@@ -23,10 +23,8 @@ std::vector<std::string> usual_names() {
 
 }  // namespace
 
-Api::Api() : DriverTable(library_names("ERGOTUNE_NVRTC", usual_names())) {}
-
 const Api& api() {
-  static const Api table;
+  static const Api table(library_names("ERGOTUNE_NVRTC", usual_names()));
   return table;
 }
 

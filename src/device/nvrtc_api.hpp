@@ -1,4 +1,5 @@
-// NVRTC, CUDA's run-time compiler, as one table. It needs no GPU and no driver.
+// NVRTC, CUDA's run-time compiler, as one table. It needs no GPU and no driver. AMD's hiprtc has the same functions under
+// names of its own (hiprtc_api.hpp).
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,13 @@ inline constexpr nvrtcResult NVRTC_SUCCESS = 0;
 inline constexpr nvrtcResult NVRTC_ERROR_COMPILATION = 6;
 
 struct Api : DriverTable {
-  Api();
+  explicit Api(const std::vector<std::string>& libraries, Dictionary dictionary = nullptr)
+      : DriverTable(libraries, dictionary) {}
 
   Entry<const char*(nvrtcResult)> nvrtcGetErrorString{this, "nvrtcGetErrorString"};
   Entry<nvrtcResult(int*, int*)> nvrtcVersion{this, "nvrtcVersion"};
-  Entry<nvrtcResult(int*)> nvrtcGetNumSupportedArchs{this, "nvrtcGetNumSupportedArchs"};
-  Entry<nvrtcResult(int*)> nvrtcGetSupportedArchs{this, "nvrtcGetSupportedArchs"};
+  Entry<nvrtcResult(int*)> nvrtcGetNumSupportedArchs{this, "nvrtcGetNumSupportedArchs", Need::optional};
+  Entry<nvrtcResult(int*)> nvrtcGetSupportedArchs{this, "nvrtcGetSupportedArchs", Need::optional};
   Entry<nvrtcResult(nvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)>
       nvrtcCreateProgram{this, "nvrtcCreateProgram"};
   Entry<nvrtcResult(nvrtcProgram*)> nvrtcDestroyProgram{this, "nvrtcDestroyProgram"};
@@ -32,8 +34,8 @@ struct Api : DriverTable {
   Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetProgramLog{this, "nvrtcGetProgramLog"};
   Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetCUBINSize{this, "nvrtcGetCUBINSize"};
   Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetCUBIN{this, "nvrtcGetCUBIN"};
-  Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetPTXSize{this, "nvrtcGetPTXSize"};
-  Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetPTX{this, "nvrtcGetPTX"};
+  Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetPTXSize{this, "nvrtcGetPTXSize", Need::optional};
+  Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetPTX{this, "nvrtcGetPTX", Need::optional};
 };
 
 /// The table, loaded on first use: from ERGOTUNE_NVRTC when set, else by name, else from the folders where

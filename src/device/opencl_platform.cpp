@@ -141,6 +141,10 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
     if (note) *note = "opencl: " + why;
     return found;
   };
+  // Debian's comgr and PoCL share libLLVM, and end the process when they register the same options in it.
+  if (DynamicLibrary::is_loaded("libamd_comgr") && DynamicLibrary::is_loaded("libLLVM") &&
+      !DynamicLibrary::is_loaded("libpocl"))
+    return none("AMD's compiler is in this process, and no other of LLVM may be beside it");
   if (!api().usable()) return none(api().problem());
   cl_uint platform_count = 0;
   const cl_int code = api().clGetPlatformIDs(0, nullptr, &platform_count);

@@ -102,7 +102,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
   const Scope scope = names.scope();
   CompileJob job;
-  job.language = source.language;
+  job.language = language_on_device(source, device.backend);
   job.source = source.text;
   job.source_name = source.file.empty() ? "kernel" : source.file.filename().string();
   for (const auto& folder : include_folders_of(source)) job.include_folders.push_back(folder.string());
@@ -118,7 +118,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     if (name.find('.') != std::string::npos || is_parameter(name)) continue;
     job.defines.emplace_back(name, macro_text(value));
   }
-  for (const std::string& group : {std::string(), to_string(source.language)}) {
+  for (const std::string& group : {std::string(), to_string(job.language)}) {
     const auto options = kernel.options.find(group);
     if (options == kernel.options.end()) continue;
     for (const Template& option : options->second) {

@@ -130,7 +130,9 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
       declaring = true;
       depth = 0;
     }
-    if (declares || (declaring && depth == 0 && before == ",")) declare(tokens[i]);
+    // a declarator, no argument of a template: "T x = f<m / 2, n>();"
+    const bool ends_name = i + 1 == tokens.size() || std::string_view("=;,[({:)").find(tokens[i + 1].text.front()) != std::string_view::npos;
+    if (declares || (declaring && depth == 0 && before == "," && ends_name)) declare(tokens[i]);
   }
   return clashes;
 }

@@ -75,18 +75,20 @@ void ClockWatch::loop() {
 
 void ClockWatch::note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) const {
   const std::lock_guard lock(mutex_);
-  std::vector<double> core, memory, temperature;
+  std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
   for (const BoardState& state : states_) {
     if (rests(state)) continue;
     if (state.core_clock_mhz) core.push_back(*state.core_clock_mhz);
     if (state.memory_clock_mhz) memory.push_back(*state.memory_clock_mhz);
     if (state.temperature_c) temperature.push_back(*state.temperature_c);
+    if (state.throttled_share) throttled.push_back(*state.throttled_share);
     reasons.insert(state.clock_reasons.begin(), state.clock_reasons.end());
   }
   note_mean(measurement, "core_clock", core, 1e6);
   note_mean(measurement, "memory_clock", memory, 1e6);
   note_mean(measurement, "temperature", temperature, 1);
+  note_mean(measurement, "throttled_share", throttled, 1);
   const auto warn = [&](std::string warning) {
     auto& warnings = measurement.warnings;
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));

@@ -44,10 +44,10 @@ DeviceLoad::DeviceLoad(Device& device) : device_(device) {
   kernel.sources = {{Language::cuda, {}, kCudaSource, {}}, {Language::opencl, {}, kOpenClSource, {}}};
   if (!has_source_for(kernel, device.info().backend))
     throw UserError(
-        fmt::format("the load of ergotune runs through CUDA or OpenCL; {} is neither", device.info().id));
+        fmt::format("the load of ergotune runs through CUDA, HIP or OpenCL; {} is none of them", device.info().id));
   const KernelSource& source = source_for_device(kernel, device.info().backend);
   CompileJob job;
-  job.language = source.language;
+  job.language = language_on_device(source, device.info().backend);
   job.source = source.text;
   job.source_name = job.function = "ergotune_load";
   kernel_ = device.load(device.make_compiler()->compile(job));

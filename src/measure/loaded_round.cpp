@@ -151,6 +151,7 @@ void LoadedRound::note_resources(Measurement& result) const {
     most.registers = std::max(most.registers, one.registers);
     most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
     most.local_bytes = std::max(most.local_bytes, one.local_bytes);
+    most.spilled_registers = std::max(most.spilled_registers, one.spilled_registers);
     if (taken_[k]) note_occupancy(k, result);
   }
   const auto note_resource = [&](const char* name, int value) {
@@ -162,6 +163,7 @@ void LoadedRound::note_resources(Measurement& result) const {
   note_resource("local_bytes", most.local_bytes);
   for (const auto& [name, count] : instructions_)
     result.quantities[name] = {count, 0, 1, "counted in " + instructions_from_, {}, Provenance::measured};
+  note_resource("spilled_registers", most.spilled_registers);
 }
 
 void LoadedRound::note_occupancy(std::size_t kernel, Measurement& result) const {

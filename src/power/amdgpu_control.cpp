@@ -1,5 +1,6 @@
 // AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
-// of the one level that is allowed. The power cap is a hwmon file in microwatts.
+// of the one level that is allowed. Instinct boards from the MI200 on have a few levels, but any ceiling: performance level
+// "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in microwatts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,6 +17,9 @@ namespace ergotune {
 namespace {
 
 constexpr const char* kLevelsStep = "amdgpu-levels";
+constexpr const char* kCeilingStep = "amdgpu-ceiling";
+constexpr const char* kCeilingLevel = "perf_determinism";
+constexpr double kCeilingStepMhz = 50;
 
 struct Level {
   int number = 0;
@@ -32,6 +36,15 @@ std::vector<Level> parse_levels(const std::string& text) {
     if (std::sscanf(line.c_str(), " %d: %lf", &number, &mhz) == 2 && mhz > 0) levels.push_back({number, mhz});
   }
   return levels;
+}
+
+/// MI200 and MI300 boards, which have performance determinism (AMD's device numbers).
+bool has_ceiling(const Sysfs& sysfs, const DrmCard& card) {
+  const std::string text = sysfs.read(card.device / "uevent").value_or("");
+  const auto at = text.find("PCI_ID=1002:");
+  unsigned number = 0;
+  if (at == std::string::npos || std::sscanf(text.c_str() + at, "PCI_ID=1002:%x", &number) != 1) return false;
+  return (number >= 0x7408 && number <= 0x740f) || (number >= 0x74a0 && number <= 0x74bf);
 }
 
 /// Those whose levels can be set.
@@ -55,6 +68,7 @@ class AmdgpuControl final : public Control {
     for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
       if (sysfs_.exists(folder_ / "hwmon" / entry / "power1_cap"))
         cap_ = folder_ / "hwmon" / entry / "power1_cap";
+    ceiling_ = !core_.empty() && has_ceiling(sysfs_, card) && sysfs_.exists(ceiling_file());
   }
 
   std::string id() const override { return "amdgpu:" + card_; }
@@ -76,6 +90,11 @@ class AmdgpuControl final : public Control {
       range.supported = range.current.has_value() && range.high > range.low;
       return range;
     }
+    if (ceiling_ && quantity == ControlQuantity::core_clock_mhz) return ceiling_range();
+    if (ceiling_) {
+      range.why_not = "this board takes a ceiling of the core clock or levels of the memory clock, not both";
+      return range;
+    }
     for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
     std::sort(range.values.begin(), range.values.end());
     range.values.erase(std::unique(range.values.begin(), range.values.end()), range.values.end());
@@ -95,7 +114,8 @@ class AmdgpuControl final : public Control {
 
   std::string foreign_setting() override {
     const auto level = sysfs_.read(level_file()).value_or("");
-    if (level != "manual" && level != "perf_determinism") return {};
+    if (level != "manual" && level != kCeilingLevel) return {};
+    if (level == kCeilingLevel && ceiling_ && ceiling_now()) return {};
     return fmt::format(
         "{} is \"{}\": somebody has chosen clock levels by hand, and which ones cannot be read back",
         level_file().string(), level);
@@ -116,6 +136,9 @@ class AmdgpuControl final : public Control {
       steps.push_back({kLevelsStep, memory_file().string(), all(memory_), ControlQuantity::memory_clock_mhz});
     // Last: levels can be written in manual mode only, and "auto" frees them all.
     snapshot_text(sysfs_, level_file(), steps);
+    if (ceiling_ && sysfs_.read(level_file()) == kCeilingLevel && ceiling_now())
+      steps.push_back({kCeilingStep, ceiling_file().string(), fmt::format("{:.0f}", *ceiling_now()),
+                       ControlQuantity::core_clock_mhz});
     return steps;
   }
 
@@ -123,6 +146,7 @@ class AmdgpuControl final : public Control {
     if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
     if (quantity == ControlQuantity::power_limit_w)
       return write_file(sysfs_, cap_, std::to_string(std::llround(value * 1e6)));
+    if (ceiling_) return set_ceiling(value);
     if (sysfs_.read(level_file()) != "manual")
       if (auto result = write_file(sysfs_, level_file(), "manual"); !result.ok()) return result;
     const auto& list = levels(quantity);
@@ -142,11 +166,14 @@ class AmdgpuControl final : public Control {
       if (!now || std::abs(static_cast<double>(*now) * 1e-6 - value) <= 1) return {};
       return changed_meanwhile(quantity, value, static_cast<double>(*now) * 1e-6);
     }
+    if (const auto now = ceiling_ ? ceiling_now() : std::nullopt; now && std::abs(*now - value) > 1)
+      return changed_meanwhile(quantity, value, *now);
     // Which levels are allowed cannot be read; that they are still chosen by hand can.
     const auto level = sysfs_.read(level_file());
-    if (!level || *level == "manual") return {};
-    return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"manual\"",
-                                               quantity_words(quantity), value, level_file().string(), *level)};
+    const char* wanted = ceiling_ ? kCeilingLevel : "manual";
+    if (!level || *level == wanted) return {};
+    return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"{}\"",
+                                               quantity_words(quantity), value, level_file().string(), *level, wanted)};
   }
 
   ControlResult restore(const RestoreStep& step) override {
@@ -162,14 +189,51 @@ class AmdgpuControl final : public Control {
       if (sysfs_.read(level_file()) != "manual") return {};
       return write_file(sysfs_, step.target, step.value);
     }
+    if (step.kind == kCeilingStep && ceiling_ && step.target == ceiling_file()) {
+      const double mhz = std::atof(step.value.c_str());
+      if (!(mhz > 0 && mhz < 10000)) return {ControlStatus::invalid_value, fmt::format("\"{}\" is no clock", step.value)};
+      // Any other performance level has lifted the ceiling already.
+      return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
+    }
     return {ControlStatus::invalid_value,
             fmt::format("{} {} is no step of this device", step.kind, step.target)};
   }
 
  private:
+  ControlRange ceiling_range() const {
+    ControlRange range;
+    range.supported = true;
+    range.low = core_.front().mhz;
+    range.high = range.low;
+    for (const Level& level : core_) {
+      range.low = std::min(range.low, level.mhz);
+      range.high = std::max(range.high, level.mhz);
+    }
+    for (double mhz = range.low; mhz < range.high; mhz += kCeilingStepMhz) range.values.push_back(mhz);
+    range.values.push_back(range.high);
+    range.default_value = range.high;
+    if (sysfs_.read(level_file()) == kCeilingLevel) range.current = ceiling_now();
+    return range;
+  }
+  /// "OD_SCLK:", "0: 500Mhz", "1: 1700Mhz": the second is the ceiling.
+  std::optional<double> ceiling_now() const {
+    const std::string text = sysfs_.read(ceiling_file()).value_or("");
+    const auto at = text.find("OD_SCLK:");
+    if (at == std::string::npos) return std::nullopt;
+    const std::vector<Level> bounds = parse_levels(text.substr(at, text.find("OD_", at + 1) - at));
+    return bounds.size() == 2 ? std::optional(bounds[1].mhz) : std::nullopt;
+  }
+  ControlResult set_ceiling(double mhz) {
+    if (sysfs_.read(level_file()) != kCeilingLevel)
+      if (auto result = write_file(sysfs_, level_file(), kCeilingLevel); !result.ok()) return result;
+    if (auto result = write_file(sysfs_, ceiling_file(), fmt::format("s 1 {:.0f}", mhz)); !result.ok()) return result;
+    return write_file(sysfs_, ceiling_file(), "c");
+  }
+
   std::filesystem::path level_file() const { return folder_ / "power_dpm_force_performance_level"; }
   std::filesystem::path core_file() const { return folder_ / "pp_dpm_sclk"; }
   std::filesystem::path memory_file() const { return folder_ / "pp_dpm_mclk"; }
+  std::filesystem::path ceiling_file() const { return folder_ / "pp_od_clk_voltage"; }
   std::filesystem::path file(ControlQuantity quantity) const {
     return quantity == ControlQuantity::memory_clock_mhz ? memory_file() : core_file();
   }
@@ -182,6 +246,7 @@ class AmdgpuControl final : public Control {
   std::string card_;
   std::filesystem::path folder_, cap_;
   std::vector<Level> core_, memory_;
+  bool ceiling_ = false;
 };
 
 }  // namespace

@@ -1,10 +1,9 @@
-// AMD GPUs through the amdgpu driver's hwmon files.
+// AMD GPUs through the amdgpu driver's files: power and the board's state in hwmon, energy in gpu_metrics.
 #include <fmt/format.h>
 
 #include "base/pci_address.hpp"
 #include "ergotune/base/error.hpp"
-#include "power/sysfs_boards.hpp"
-#include "power/sysfs_sensor.hpp"
+#include "power/amdgpu_energy.hpp"
 
 namespace ergotune {
 namespace {
@@ -60,7 +59,13 @@ class AmdgpuMonitor : public BoardMonitor {
     state.core_voltage_v = scaled("in0_input", 1e-3);
     state.power_w = scaled(card_.power_file.c_str(), 1e-6);
     state.power_limit_w = scaled("power1_cap", 1e-6);
-    // The driver does not say why a clock is low; a power at its cap says it.
+    // Firmware that counts or says why the clock is low knows best; else a power at its cap says it.
+    std::string ignored;
+    if (const auto metrics = read_gpu_metrics(sysfs_, card_, ignored)) {
+      if (!state.core_clock_mhz) state.core_clock_mhz = metrics->core_clock_mhz;
+      throttle_.note(*metrics, state);
+      if (metrics->throttle_status || metrics->residency) return state;
+    }
     if (state.power_w && state.power_limit_w && *state.power_w >= 0.97 * *state.power_limit_w)
       state.clock_reasons.emplace_back("power_cap");
     return state;
@@ -74,6 +79,7 @@ class AmdgpuMonitor : public BoardMonitor {
   }
   Sysfs sysfs_;
   Card card_;
+  AmdgpuThrottle throttle_;
 };
 
 SensorInfo describe(const Card& card) {
@@ -101,14 +107,18 @@ class AmdgpuFamily : public SensorFamily {
 
   std::vector<SensorInfo> list(std::vector<std::string>& notes) override {
     std::vector<SensorInfo> found;
+    const auto energy = list_amdgpu_energy(sysfs_, notes);
     for (const auto& card : find_cards(sysfs_)) found.push_back(describe(card));
-    if (found.empty()) notes.push_back(fmt::format("amdgpu: no card with a power reading below {}", kDrm));
+    found.insert(found.begin(), energy.begin(), energy.end());  // the best first
+    if (found.empty()) notes.push_back(fmt::format("amdgpu: no card with a power or energy reading below {}", kDrm));
     return found;
   }
 
   std::unique_ptr<Sensor> open(const std::string& id) override {
     std::vector<std::string> notes;
     const SensorInfo info = choose_sensor(id, "amdgpu", list(notes), notes);
+    for (const DrmCard& card : drm_cards(sysfs_))
+      if (info.id == "amdgpu:" + card.name + "/energy") return open_amdgpu_energy(sysfs_, info, card);
     for (const auto& card : find_cards(sysfs_))
       if (info.id == "amdgpu:" + card.name)
         return std::make_unique<AmdgpuSensor>(sysfs_, info, card.hwmon / card.power_file);

@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 29> kQuantities{{
+constexpr std::array<QuantityInfo, 31> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -23,6 +23,7 @@ constexpr std::array<QuantityInfo, 29> kQuantities{{
     {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
     {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},
+    {"throttled_share", "", "share of the time in which firmware held the clocks down", Producer::monitor, kLess, false},
     {"core_voltage", "V", "core voltage that it ran at", Producer::monitor, std::nullopt, true},
     {"clock_latency", "s", "how long the change of clocks before it took to be in force", Producer::monitor,
      std::nullopt, false},
@@ -32,6 +33,7 @@ constexpr std::array<QuantityInfo, 29> kQuantities{{
      false},
     {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
      std::nullopt, false},
+    {"spilled_registers", "", "registers of a thread that did not fit and live in memory", Producer::compiler, kLess, false},
     {"occupancy", "", "share of a multiprocessor's threads that the code's registers and shared memory leave room for",
      Producer::compiler, std::nullopt, false},
     {"static_instructions", "", "instructions of the compiled code", Producer::compiler, std::nullopt, false},

@@ -49,7 +49,8 @@ TEST(DeviceList, TheBestDeviceFitsTheProblemsLanguages) {
   source.language = Language::fortran;
   problem.kernel().sources = {source};
   EXPECT_EQ(open_device("", &problem)->info().backend, "host");
-  problem.kernel().sources[0].language = Language::hip;
+  problem.kernels.resize(2);  // no device compiles both
+  problem.kernels[1].sources = {{Language::hip, {}, "", {}}};
   try {
     open_device("", &problem);
     ADD_FAILURE();

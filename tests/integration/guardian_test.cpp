@@ -82,6 +82,7 @@ struct World {
     nvml.board().power_limit_mw = 600000;  // not the default
     control_trees::add_tegra(tree);
     control_trees::add_amdgpu(tree);
+    control_trees::add_instinct(tree);
     control_trees::add_cpufreq(tree);
   }
   std::map<std::string, std::string> environment() const {
@@ -152,7 +153,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
   const auto before = world.settings();
   const auto environment = world.environment();
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  constexpr std::array devices = {"nvml:0", "tegra", "amdgpu:card0", "cpufreq"};
+  constexpr std::array devices = {"nvml:0", "tegra", "amdgpu:card0", "amdgpu:card1", "cpufreq"};
   // Orphans come to us instead of to init, so that they can be reaped and their end be seen.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 

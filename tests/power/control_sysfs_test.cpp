@@ -1,6 +1,9 @@
 // tegra, amdgpu and cpufreq controls on trees of plain files.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/control.hpp"
@@ -12,6 +15,7 @@ namespace ergotune {
 namespace {
 
 using control_trees::kAmdCard;
+using control_trees::kInstinctCard;
 using control_trees::kTegraGpu;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -119,6 +123,73 @@ TEST_F(SysfsControls, AmdgpuReportsLevelsChosenByHand) {
   EXPECT_EQ(open_control("amdgpu", environment)->foreign_setting(), "");
   tree.put(std::string(kAmdCard) + "/power_dpm_force_performance_level", "manual");
   EXPECT_THAT(open_control("amdgpu", environment)->foreign_setting(), HasSubstr("manual"));
+}
+
+TEST_F(SysfsControls, InstinctTakesACeilingAndGivesItBack) {
+  control_trees::add_instinct(tree);
+  const std::string card = kInstinctCard;
+  const auto before = control_trees::amdgpu_state(tree);
+  auto control = open_control("amdgpu:card1", environment);
+  const auto range = control->range(ControlQuantity::core_clock_mhz);
+  EXPECT_EQ(range.values.size(), 25u) << "every 50 MHz, not the three levels";
+  EXPECT_EQ(range.low, 500);
+  EXPECT_EQ(range.high, 1700);
+  EXPECT_FALSE(control->range(ControlQuantity::memory_clock_mhz).supported);
+  EXPECT_THAT(control->range(ControlQuantity::memory_clock_mhz).why_not, HasSubstr("not both"));
+  const auto steps = control->snapshot();
+
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1200).ok());
+  EXPECT_EQ(tree.get(card + "/power_dpm_force_performance_level"), "perf_determinism");
+  EXPECT_EQ(tree.get(card + "/pp_od_clk_voltage"), "c") << "committed";
+  EXPECT_TRUE(control->check(ControlQuantity::core_clock_mhz, 1200).ok());
+  tree.put(card + "/pp_od_clk_voltage", "OD_SCLK:\n0: 500Mhz\n1: 1300Mhz\nOD_MCLK:\n1: 1600Mhz");
+  EXPECT_FALSE(control->check(ControlQuantity::core_clock_mhz, 1200).ok()) << "somebody else's";
+  EXPECT_EQ(control->set(ControlQuantity::core_clock_mhz, 2000).status, ControlStatus::invalid_value);
+  ASSERT_TRUE(control->set(ControlQuantity::power_limit_w, 300).ok());
+
+  restore_all(*control, steps);
+  EXPECT_EQ(control_trees::amdgpu_state(tree), before);
+}
+
+/// What is written to a file, all of it.
+class Pipe {
+ public:
+  explicit Pipe(const std::filesystem::path& path) {
+    std::filesystem::remove(path);
+    ::mkfifo(path.c_str(), 0600);
+    file_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK);
+  }
+  ~Pipe() { ::close(file_); }
+  std::string text() const {
+    char buffer[256];
+    const ssize_t n = ::read(file_, buffer, sizeof buffer);
+    return std::string(buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  }
+
+ private:
+  int file_ = -1;
+};
+
+TEST_F(SysfsControls, InstinctsOwnCeilingOfTheUsersComesBack) {
+  control_trees::add_instinct(tree);
+  const std::string card = kInstinctCard;
+  tree.put(card + "/power_dpm_force_performance_level", "perf_determinism");
+  tree.put(card + "/pp_od_clk_voltage", "OD_SCLK:\n0: 500Mhz\n1: 1350Mhz\nOD_MCLK:\n1: 1600Mhz");
+  auto control = open_control("amdgpu:card1", environment);
+  EXPECT_EQ(control->foreign_setting(), "") << "it can be read, so it can be restored";
+  EXPECT_EQ(control->range(ControlQuantity::core_clock_mhz).current, 1350);
+  EXPECT_EQ(control->range(ControlQuantity::core_clock_mhz).high, 1700) << "not the ceiling";
+  const auto steps = control->snapshot();
+  {
+    const Pipe pipe(tree.real(card + "/pp_od_clk_voltage"));
+    for (const auto& step : steps)
+      if (step.kind == "amdgpu-ceiling") {
+        EXPECT_TRUE(control->restore(step).ok());
+      }
+    EXPECT_EQ(pipe.text(), "s 1 1350c");
+  }
+  EXPECT_FALSE(control->restore({"amdgpu-ceiling", card + "/pp_od_clk_voltage", "many", std::nullopt}).ok());
+  EXPECT_FALSE(control->restore({"amdgpu-ceiling", "/etc/passwd", "1350", std::nullopt}).ok());
 }
 
 TEST_F(SysfsControls, CpufreqPinsEveryPolicy) {

@@ -1,5 +1,5 @@
-// Where kernels compile and run. One interface over cuda (driver API and NVRTC), opencl and host (C, C++ and Fortran
-// in shared objects). hip will be one more. Drivers are opened at run time.
+// Where kernels compile and run. One interface over cuda (driver API and NVRTC), hip (HIP's run time and
+// hiprtc), opencl and host (C, C++ and Fortran in shared objects). Drivers are opened at run time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace ergotune {
 
 struct DeviceInfo {
-  /// "cuda:0", "opencl:0:0", "host".
+  /// "cuda:0", "hip:0", "opencl:0:0", "host".
   std::string id;
   std::string name;
   std::string backend;
@@ -148,9 +148,11 @@ struct KernelArgument {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  /// Registers per thread, shared memory (static) and local memory in bytes, where the device tells; else -1.
+  /// Registers per thread, shared memory (static) and local memory in bytes, threads of the largest block, and registers
+  /// that did not fit, where the device tells; else -1.
   struct Resources {
     int registers = -1, shared_bytes = -1, local_bytes = -1, max_threads_per_block = -1;
+    int spilled_registers = -1;
   };
   virtual Resources resources() const = 0;
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
@@ -244,7 +246,7 @@ class Device {
   virtual void synchronise() = 0;
 };
 
-/// Every device that can be opened here, best first (cuda, then opencl GPUs, opencl CPUs, host). Never throws: a
+/// Every device that can be opened here, best first (cuda, hip, then opencl GPUs, opencl CPUs, host). Never throws: a
 /// driver that does not load is simply absent; `notes`, when given, receives one line per backend that is missing.
 std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes = nullptr);
 /// The device of this process's drivers that an address is on ("cuda:1"); empty where none knows it.
@@ -252,7 +254,8 @@ std::string device_of_memory(const void* address);
 /// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
 /// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);
-/// A compiler for a device id that needs no driver where that is possible: "cuda:sm_90" compiles without a GPU.
+/// A compiler for a device id that needs no driver where that is possible: "cuda:sm_90" and "hip:gfx90a" compile
+/// without a GPU.
 std::unique_ptr<Compiler> open_compiler(const std::string& id);
 
 }  // namespace ergotune

@@ -81,6 +81,8 @@ struct BoardState {
   std::optional<double> core_clock_mhz, memory_clock_mhz, temperature_c, core_voltage_v, power_w, power_limit_w;
   /// Why the clocks are what they are: power_cap, thermal, hardware_slowdown, power_brake, idle, sync_boost ...
   std::vector<std::string> clock_reasons;
+  /// Share of the time since the last look in which the firmware held the clocks down, where it counts that.
+  std::optional<double> throttled_share;
   /// Compute processes of others on the device, by pid; nullopt when it cannot be told.
   std::optional<std::vector<int>> foreign_processes;
 };

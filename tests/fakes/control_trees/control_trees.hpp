@@ -87,6 +87,19 @@ inline void add_amdgpu(const Tree& tree) {
   tree.put(card + "/hwmon/hwmon3/power1_cap_default", "300000000");
   tree.put("/sys/class/drm/card0-DP-1/status", "disconnected");
 }
+inline constexpr const char* kInstinctCard = "/sys/class/drm/card1/device";
+/// An MI250X: three levels, and a ceiling anywhere between. Its files take every write: after one, the last that was written to
+/// pp_od_clk_voltage is "c".
+inline void add_instinct(const Tree& tree) {
+  const std::string card = kInstinctCard;
+  tree.put(card + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:7408\nPCI_SLOT_NAME=0000:c9:00.0");
+  tree.put(card + "/power_dpm_force_performance_level", "auto");
+  tree.put(card + "/pp_dpm_sclk", "0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz");
+  tree.put(card + "/pp_od_clk_voltage", "OD_SCLK:\n0: 500Mhz\n1: 1700Mhz\nOD_MCLK:\n1: 1600Mhz");
+  tree.put(card + "/hwmon/hwmon4/power1_cap", "560000000");
+  tree.put(card + "/hwmon/hwmon4/power1_cap_min", "0");
+  tree.put(card + "/hwmon/hwmon4/power1_cap_max", "560000000");
+}
 /// What of a card's files stands for its state: which levels are allowed is "all" for a listing as for all
 /// numbers.
 inline std::map<std::string, std::string> amdgpu_state(const Tree& tree) {
@@ -96,6 +109,9 @@ inline std::map<std::string, std::string> amdgpu_state(const Tree& tree) {
       text = "all";
     if (path.ends_with("pp_dpm_mclk") && (text.find("Mhz") != std::string::npos || text == "0 1"))
       text = "all";
+    // a ceiling holds in one performance level only
+    const auto level = files.find(path.substr(0, path.rfind('/')) + "/power_dpm_force_performance_level");
+    if (path.ends_with("pp_od_clk_voltage") && level->second != "perf_determinism") text = "none";
   }
   return files;
 }

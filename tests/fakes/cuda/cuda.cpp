@@ -6,6 +6,8 @@
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
 // code that NVRTC made has whichever of them is asked for.
+// Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run on the
+// host.
 // FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take those away.
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +38,16 @@ struct Module {
 struct Launch {
   Function* function;
   std::vector<std::uint64_t> arguments;
+  unsigned grid[3] = {}, block[3] = {};
+  std::vector<std::string> values = {};  ///< of arguments, for what Hooks run
 };
+/// What a library around this one adds.
+struct Hooks {
+  /// Sizes of a kernel's arguments, for those that it runs.
+  std::function<std::vector<std::size_t>(const std::string&)> sizes;
+  std::function<bool(const Launch&)> run;  ///< false: not one of its own
+  std::function<double()> milliseconds;    ///< the time, where it is not that of the kernels here
+} hooks;
 struct Graph {
   std::vector<Launch> launches;
 };
@@ -75,6 +86,8 @@ struct State {
   int pending = 0;  ///< a fault that the next wait will see
   double now_milliseconds = 0;
   std::map<std::string, long> counts;
+  std::string failing;  ///< the function that fails, and with what
+  int failure = 0;
   std::vector<Stream*> streams;
   std::map<std::uint64_t, std::pair<std::size_t, int>> memory;  ///< by address: bytes, device
   int greens = 0;  ///< green contexts that live
@@ -103,8 +116,14 @@ void enqueue(void* stream, std::function<void()> work) {
 
 int enter(const char* name) {
   ++state.counts[name];
+  if (state.failing == name) return state.failure;
   if (!state.initialised) return 3;
   return state.sticky;
+}
+/// What ends things ends them, whatever it answers.
+int leave(const char* name) {
+  ++state.counts[name];
+  return state.failing == name ? state.failure : state.sticky;
 }
 int enter_with_context(const char* name) {
   if (const int code = enter(name)) return code;
@@ -116,7 +135,10 @@ int surface() {
   return state.sticky;
 }
 
+double milliseconds() { return hooks.milliseconds ? hooks.milliseconds() : state.now_milliseconds; }
+
 void run(const Launch& launch) {
+  if (hooks.run && hooks.run(launch)) return;
   state.now_milliseconds += 0.010;
   const std::string& name = launch.function->name;
   if (name == "add_one") {
@@ -135,6 +157,11 @@ void run(const Launch& launch) {
 EXPORT long fake_cuda_count(const char* name) { return state.counts[name]; }
 /// As if the process had just begun: for tests that share one.
 EXPORT void fake_cuda_reset() { state = {}; }
+/// From now on this function answers with this code and does nothing; 0: it works again.
+EXPORT void fake_cuda_fail(const char* name, int code) {
+  state.failing = code ? name : "";
+  state.failure = code;
+}
 /// Keeps what is queued on a stream from running, or lets it run.
 EXPORT void fake_cuda_hold(void* stream, bool held) {
   static_cast<Stream*>(stream)->held = held;
@@ -159,9 +186,11 @@ EXPORT std::uint64_t fake_cuda_tensor(std::size_t bytes, int device) {
 
 EXPORT int cuInit(unsigned) {
   state.initialised = true;
+  if (const int code = enter("cuInit")) return code;
   return std::getenv("FAKE_CUDA_NO_DEVICE") ? 100 : 0;
 }
 EXPORT int cuDriverGetVersion(int* version) {
+  if (const int code = enter("cuDriverGetVersion")) return code;
   *version = 13000;
   return 0;
 }
@@ -177,31 +206,37 @@ EXPORT int cuGetErrorString(int, const char** words) {
   return 0;
 }
 EXPORT int cuDeviceGetCount(int* count) {
+  if (const int code = enter("cuDeviceGetCount")) return code;
   *count = 2;
-  return enter("cuDeviceGetCount");
+  return 0;
 }
 EXPORT int cuDeviceGet(int* device, int number) {
   *device = number;
   return enter("cuDeviceGet");
 }
 EXPORT int cuDeviceGetName(char* name, int size, int) {
+  if (const int code = enter("cuDeviceGetName")) return code;
   std::strncpy(name, "Fake H100", static_cast<std::size_t>(size));
   return 0;
 }
 EXPORT int cuDeviceGetUuid(unsigned char* uuid, int device) {
+  if (const int code = enter("cuDeviceGetUuid")) return code;
   for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(i * 16 + device);
   return 0;
 }
 EXPORT int cuDeviceGetUuid_v2(unsigned char* uuid, int device) { return cuDeviceGetUuid(uuid, device); }
 EXPORT int cuDeviceGetPCIBusId(char* text, int, int device) {
+  if (const int code = enter("cuDeviceGetPCIBusId")) return code;
   std::strcpy(text, device == 0 ? "0000:1B:00.0" : "0001:C3:00.0");
   return 0;
 }
 EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  if (const int code = enter("cuDeviceTotalMem_v2")) return code;
   *bytes = std::size_t{80} << 30;
   return 0;
 }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
+  if (const int code = enter("cuDeviceGetAttribute")) return code;
   static const std::map<int, int> values = {
       {1, 1024}, {8, kPlainShared}, {10, 32},     {12, 65536}, {16, 132},         {38, 52428800}, {39, 2048},
       {75, 9},   {76, 0},           {81, 233472}, {82, 65536}, {97, kMostShared}, {106, 32}};
@@ -211,17 +246,19 @@ EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   return 0;
 }
 EXPORT int cuDevicePrimaryCtxRetain(void** context, int) {
+  if (const int code = enter("cuDevicePrimaryCtxRetain")) return code;
   *context = &state;
   ++state.retained;
-  return enter("cuDevicePrimaryCtxRetain");
+  return 0;
 }
 EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   --state.retained;
-  return 0;
+  return leave("cuDevicePrimaryCtxRelease_v2");
 }
 EXPORT int cuCtxSetCurrent(void* context) {
+  if (const int code = enter("cuCtxSetCurrent")) return code;
   state.current = context == &state;
-  return enter("cuCtxSetCurrent");
+  return 0;
 }
 EXPORT int cuCtxGetCurrent(void** context) {
   *context = state.current ? &state : nullptr;
@@ -262,9 +299,8 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   return 0;
 }
 EXPORT int cuModuleUnload(void* module) {
-  ++state.counts["cuModuleUnload"];
   delete static_cast<Module*>(module);
-  return state.sticky;
+  return leave("cuModuleUnload");
 }
 EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
   if (const int code = enter_with_context("cuModuleGetFunction")) return code;
@@ -275,6 +311,7 @@ EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) 
   return 0;
 }
 EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
+  if (const int code = enter("cuFuncGetAttribute")) return code;
   static const std::map<int, int> values = {{0, 1024}, {1, 512}, {3, 16}, {4, 42}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
@@ -292,7 +329,7 @@ EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
   if (const int code = enter_with_context("cuLaunchKernel")) return code;
   auto* called = static_cast<Function*>(function);
   if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
-  Launch launch{called, {}};
+  Launch launch{called, {}, {gx, gy, gz}, {bx, by, bz}};
   if (called->name == "add_one") {
     std::uint64_t address = 0;
     std::int32_t n = 0;
@@ -300,6 +337,9 @@ EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
     std::memcpy(&n, parameters[1], sizeof n);
     launch.arguments = {address, static_cast<std::uint64_t>(n)};
   }
+  if (hooks.sizes)
+    for (const std::size_t size : hooks.sizes(called->name))
+      launch.values.emplace_back(static_cast<const char*>(parameters[launch.values.size()]), size);
   auto* queue = static_cast<Stream*>(stream);
   if (queue->capturing) {
     queue->graph.launches.push_back(launch);
@@ -319,10 +359,9 @@ EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   return 0;
 }
 EXPORT int cuMemFree_v2(std::uint64_t address) {
-  ++state.counts["cuMemFree_v2"];
   state.memory.erase(address);
   std::free(reinterpret_cast<void*>(address));
-  return state.sticky;
+  return leave("cuMemFree_v2");
 }
 EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
   if (const int code = enter_with_context("cuMemcpyHtoDAsync_v2")) return code;
@@ -345,14 +384,16 @@ EXPORT int cuMemsetD8Async(std::uint64_t to, unsigned char byte, std::size_t byt
   return 0;
 }
 EXPORT int cuStreamCreate(void** stream, unsigned) {
+  if (const int code = enter_with_context("cuStreamCreate")) return code;
   auto* made = new Stream;
   state.streams.push_back(made);
   *stream = made;
-  return enter_with_context("cuStreamCreate");
+  return 0;
 }
 EXPORT int cuStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
+  if (const int code = enter_with_context("cuStreamCreateWithPriority")) return code;
   const int code = cuStreamCreate(stream, flags);
-  static_cast<Stream*>(*stream)->priority = priority;
+  if (code == 0) static_cast<Stream*>(*stream)->priority = priority;
   return code;
 }
 EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
@@ -363,7 +404,7 @@ EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 EXPORT int cuStreamDestroy_v2(void* stream) {
   std::erase(state.streams, static_cast<Stream*>(stream));
   delete static_cast<Stream*>(stream);
-  return state.sticky;
+  return leave("cuStreamDestroy_v2");
 }
 EXPORT int cuStreamSynchronize(void* stream) {
   if (const int code = enter_with_context("cuStreamSynchronize")) return code;
@@ -380,19 +421,20 @@ EXPORT int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   return 0;
 }
 EXPORT int cuEventCreate(void** event, unsigned) {
+  if (const int code = enter_with_context("cuEventCreate")) return code;
   *event = new Event;
-  return enter_with_context("cuEventCreate");
+  return 0;
 }
 EXPORT int cuEventDestroy_v2(void* event) {
   delete static_cast<Event*>(event);
-  return state.sticky;
+  return leave("cuEventDestroy_v2");
 }
 EXPORT int cuEventRecord(void* event, void* stream) {
   if (const int code = enter_with_context("cuEventRecord")) return code;
   auto* recorded = static_cast<Event*>(event);
   enqueue(stream, [recorded, number = ++recorded->recorded] {
     recorded->passed = number;
-    recorded->milliseconds = state.now_milliseconds;
+    recorded->milliseconds = milliseconds();
   });
   return 0;
 }
@@ -416,10 +458,11 @@ EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   return 0;
 }
 EXPORT int cuStreamEndCapture(void* stream, void** graph) {
-  if (const int code = enter_with_context("cuStreamEndCapture")) return code;
   auto* queue = static_cast<Stream*>(stream);
-  if (!queue->capturing) return 903;
+  const bool capturing = queue->capturing;
   queue->capturing = false;
+  if (const int code = enter_with_context("cuStreamEndCapture")) return code;
+  if (!capturing) return 903;
   *graph = new Graph(queue->graph);
   return 0;
 }
@@ -439,14 +482,12 @@ EXPORT int cuGraphLaunch(void* executable, void* stream) {
   return 0;
 }
 EXPORT int cuGraphExecDestroy(void* executable) {
-  ++state.counts["cuGraphExecDestroy"];
   delete static_cast<Graph*>(executable);
-  return state.sticky;
+  return leave("cuGraphExecDestroy");
 }
 EXPORT int cuGraphDestroy(void* graph) {
-  ++state.counts["cuGraphDestroy"];
   delete static_cast<Graph*>(graph);
-  return state.sticky;
+  return leave("cuGraphDestroy");
 }
 
 EXPORT int cuDeviceGetDevResource(int, Resource* resource, int type) {
