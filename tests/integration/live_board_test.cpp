@@ -103,7 +103,7 @@ TEST_F(QuietLiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
   folder.write("q.toml", fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"all\"") +
                              "\n[[plans.mine]]\nfree = [\"code\"]\nfixed = { clocks = \"model\" }\nobjective = \"energy\"\n");
   const ProcessResult planned = ergotune(folder, with({"tune", "q.toml", "--device", "host", "--store", "p.db",
-                                                       "--precision", "0.05", "--plan", "mine", "--json"}), 60);
+                                                       "--precision", "0.05", "--plan", "mine", "--no-confirm", "--json"}), 60);
   const Json plan = json_of(planned)["plans"][0];
   EXPECT_EQ(plan["best"]["configuration"]["core_clock_mhz"], 1010) << plan;
   EXPECT_EQ(nvml.board().locked, 0);
@@ -127,7 +127,7 @@ TEST_F(QuietLiveBoard, TheModelReadsVoltagesAndStopsWhereTheBoardThrottles) {
   ::chmod(smi.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);
   const ProcessResult result = ergotune(
-      folder, with({"model", "--device", "host", "--clocks", "6", "--no-store", "--json"}), 240);
+      folder, with({"model", "--device", "host", "--clocks", "5", "--no-store", "--json"}), 240);
   unsetenv("ERGOTUNE_NVIDIA_SMI");
   const Json document = json_of(result);
   EXPECT_EQ(document["voltage_measured"], true) << document;
@@ -177,7 +177,7 @@ TEST_F(QuietLiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
         folder, with({"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--plan",
                       all ? "model_steered,global_energy,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block"
                           : "energy_then_clocks",
-                      "--json"}), 3000));
+                      "--energy-budget", all ? "1" : "0.3", "--json"}), 3000));
     double evaluated_by_model = 0, evaluated_by_global = 0;
     for (const Json& plan : document["plans"]) {
       ASSERT_FALSE(plan["best"].is_null()) << plan;
@@ -237,10 +237,10 @@ TEST_F(QuietLiveBoard, EnergyOverTemperatureIsFoundKeptAndUsed) {
   EXPECT_EQ(before.exit_code, 2);
   EXPECT_THAT(before.err, HasSubstr("ergotune temperature"));
   const ProcessResult result = ergotune(
-      folder, with({"temperature", "p.toml", "--device", "host", "--runs", "16", "--energy-budget", "0.25", "--rest", "1.5",
+      folder, with({"temperature", "p.toml", "--device", "host", "--runs", "12", "--energy-budget", "0.2", "--rest", "1",
                     "--every", "4", "--at", "40", "--csv", "t.csv", "--figure", "t.svg", "--json"}), 120);
   const Json study = json_of(result);
-  EXPECT_EQ(study["runs"], 16) << result.err;
+  EXPECT_EQ(study["runs"], 12) << result.err;
   const Json& coefficient = study["coefficient"];
   ASSERT_FALSE(coefficient.is_null()) << study;
   EXPECT_LE(coefficient["low"], 2) << study;
@@ -249,7 +249,7 @@ TEST_F(QuietLiveBoard, EnergyOverTemperatureIsFoundKeptAndUsed) {
   EXPECT_EQ(study["corrected"]["provenance"], "modelled");
   std::ifstream csv(folder.path() / "t.csv");
   const std::string rows((std::istreambuf_iterator<char>(csv)), {});
-  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 17);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 13);
   EXPECT_THAT(rows, HasSubstr("corrected_energy_j"));
   const Json found = json_of(ergotune(folder, measured));
   const Json &energy = found["quantities"]["energy"], &corrected = found["quantities"]["corrected_energy"];
