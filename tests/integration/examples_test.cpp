@@ -194,6 +194,7 @@ TEST_P(HipExample, ItsCudaSourceCompilesAsHipAndItsResourcesAreKnown) {
                         {"device.registers_per_block", 65536},
                         {"device.registers_per_multiprocessor", 131072},
                         {"device.multiprocessors", 104},
+                        {"device.multiprocessor_unit", 1},
                         {"device.warp_size", lanes}};
     const Constants constants = problem.constants_for(board.name, board.properties);
     const auto compiler = open_compiler("hip:" + target);
