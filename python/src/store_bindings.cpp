@@ -17,7 +17,7 @@ void bind_store(py::module_& module) {
   py::class_<Recording>(module, "Recording", "Recorded results: a stored session, Kernel Tuner cache, T4 or CSV file.")
       .def_readonly("name", &Recording::name)
       .def_readonly("device", &Recording::device)
-      .def_readonly("objective", &Recording::objective)
+      .def_property_readonly("objective", [](const Recording& r) { return r.objective.text; })
       .def_readonly("warnings", &Recording::warnings)
       .def("__len__", &Recording::size)
       .def_property_readonly("parameter_names", [](const Recording& r) { return names_of(r.parameters); })

@@ -41,3 +41,10 @@ def test_ncu_observer_counts_by_ergotunes_counters():
     with pytest.raises(ergotune.UserError, match="NVIDIA's hardware counters"):
         kt.tune_kernel("f", "__kernel void f(__global float *y) { y[get_global_id(0)] = 1; }", 64, [np.zeros(64, np.float32)],
                        {"block_size_x": [32]}, lang="OpenCL", observers=[observer])
+
+
+def test_a_recording_tells_what_it_holds(tmp_path):
+    recording = ergotune.load_recording(recorded(tmp_path))
+    assert len(recording) == 30 and recording.parameter_names == ["tile"]
+    assert recording.objective == "time" and recording.warnings == []
+    assert recording.configuration(3) == {"tile": 3}
