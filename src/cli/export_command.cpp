@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/results.hpp"
+#include "cli/wisdom_records.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune::cli {
@@ -22,7 +23,7 @@ struct ExportOptions {
 
 const std::vector<std::string> kFormats{"kt", "t4", "t4-metadata", "csv", "wisdom", "header"};
 
-/// Wisdom and headers hold the best of every session (or of the one asked for).
+/// Headers hold the best of every session (or of the one asked for).
 std::string best_text(const ExportOptions& options, std::size_t& count) {
   std::vector<BestResult> best;
   // The latest session first: for a device tuned twice its result holds.
@@ -34,7 +35,26 @@ std::string best_text(const ExportOptions& options, std::size_t& count) {
     throw UserError("nothing has worked in these results, so there is no best to export",
                     {options.source, 0, 0});
   count = best.size();
-  return options.format == "wisdom" ? to_wisdom(best) : to_c_header(best);
+  return to_c_header(best);
+}
+
+/// A file per kernel in a folder; on standard output one kernel's.
+void export_wisdom(const ExportOptions& options) {
+  const auto wisdom = wisdom_of(options.source, options.session, options.objective);
+  if (options.output.empty() || options.output == "-") {
+    if (options.json) throw UserError("--json needs -o FOLDER: both would write to standard output");
+    if (wisdom.size() > 1)
+      throw UserError(fmt::format("these results are of {} kernels, and each has a file of its own: name a folder with -o", wisdom.size()));
+    fmt::print("{}", to_text({wisdom.begin()->first, wisdom.begin()->second, {}}));
+    return;
+  }
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (const WrittenWisdom& written : write_wisdom(options.output, wisdom)) {
+    files.push_back({{"file", written.file.string()}, {"kernel", written.kernel}, {"records", written.records}, {"added", written.added}});
+    if (!options.json)
+      fmt::print("Wrote {}: {} records, {} of them new\n", written.file.string(), written.records, written.added);
+  }
+  if (options.json) print_json({{"format", "wisdom"}, {"folder", options.output}, {"files", files}});
 }
 
 std::string rows_text(const ExportOptions& options, std::size_t& count) {
@@ -48,8 +68,9 @@ std::string rows_text(const ExportOptions& options, std::size_t& count) {
 }
 
 void export_results(const ExportOptions& options) {
+  if (options.format == "wisdom") return export_wisdom(options);
   std::size_t count = 0;
-  const bool best = options.format == "wisdom" || options.format == "header";
+  const bool best = options.format == "header";
   const std::string text = best ? best_text(options, count) : rows_text(options, count);
   if (options.output.empty() || options.output == "-") {
     if (options.json) throw UserError("--json needs -o FILE: both would write to standard output");
@@ -73,11 +94,11 @@ void add_export_command(Verb app) {
       .show_default();
   verb.add_option(
           "--format", options->format,
-          "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (best per device, for applications), header "
-          "(the same as #defines of C)")
+          "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (the best, for applications to choose from: a file per "
+          "kernel in a folder), header (the best per device as #defines of C)")
       .required()
       .one_of(kFormats);
-  verb.add_option("-o,--output", options->output, "File to write (default: standard output)");
+  verb.add_option("-o,--output", options->output, "File to write (wisdom: folder; default: standard output)");
   verb.add_option("--session", options->session,
                   "Session of the store (default: the one worked on last; wisdom and header: all)");
   verb.add_option("--objective", options->objective, "Choose the best by this instead of what was tuned for");
@@ -86,7 +107,7 @@ void add_export_command(Verb app) {
       "Examples:\n"
       "  ergotune export results.db --format kt -o cache.json\n"
       "  ergotune export results.db --format header -o gemm_tuned.h\n"
-      "  ergotune export results.db --format wisdom -o wisdom.json\n"
+      "  ergotune export results.db --format wisdom -o wisdom\n"
       "  ergotune export results.db --session 1 --format csv");
   verb.callback([options] { export_results(*options); });
 }

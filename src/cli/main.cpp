@@ -40,6 +40,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_report_command(app);
   cli::add_import_command(app);
   cli::add_export_command(app);
+  cli::add_wisdom_command(app);
   cli::add_analyse_command(app);
   cli::add_model_command(app);
   cli::add_trace_command(app);

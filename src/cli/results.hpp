@@ -46,7 +46,7 @@ Importance importance_of(const RankedResults& ranked);
 /// How sure the winner is; nullopt where it was not confirmed for this objective.
 std::optional<Certainty> certainty_of(const RankedResults& ranked);
 
-/// The best row as wisdom and headers take it; nullopt when nothing worked.
+/// The best row as headers take it; nullopt when nothing worked.
 std::optional<BestResult> best_of(const RankedResults& ranked);
 
 }  // namespace ergotune::cli

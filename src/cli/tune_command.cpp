@@ -14,6 +14,7 @@
 #include "cli/plan_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune_report.hpp"
+#include "cli/wisdom_records.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune::cli {
@@ -23,7 +24,7 @@ namespace {
 constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
-  std::optional<std::string> figure, retry;
+  std::optional<std::string> figure, retry, wisdom;
   bool no_resume = false, no_store = false, quiet = false, json = false;
   std::size_t top = 5;
 };
@@ -51,10 +52,21 @@ std::set<Status> statuses_to_retry(const std::string& text) {
   return chosen;
 }
 
+/// The session's winner, as `export --format wisdom` writes it.
+void write_winner(const TuneArguments& arguments, const PreparedSession& prepared) {
+  if (!arguments.wisdom || !prepared.store) return;
+  prepared.store->flush();
+  for (const WrittenWisdom& written :
+       write_wisdom(*arguments.wisdom, wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt)))
+    if (!arguments.quiet)
+      fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(), written.added > 0 ? "a record was added" : "it has this already");
+}
+
 void tune(const TuneArguments& arguments) {
   // Compiled code passes through with every configuration: giving its memory back each time costs page
   // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
   Problem problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem);
   if (setup.store.empty()) setup.store = "ergotune.db";
@@ -86,6 +98,7 @@ void tune(const TuneArguments& arguments) {
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
   if (!plan.empty()) {
     tune_by_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
+    write_winner(arguments, prepared);
     return;
   }
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
@@ -111,6 +124,7 @@ void tune(const TuneArguments& arguments) {
     print_answer(prepared, result, arguments.file, arguments.top);
   }
   if (result.best.empty()) throw Exit{kNoAnswer};
+  write_winner(arguments, prepared);
 }
 
 }  // namespace
@@ -125,6 +139,7 @@ void add_tune_command(Verb app) {
                 "Begin afresh even where results of this problem are stored");
   verb.add_option("--retry", arguments->retry,
                   "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
+  verb.add_option("--wisdom", arguments->wisdom, "Folder: the winner is added to its wisdom, which applications choose from");
   verb.add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
@@ -138,6 +153,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --strategy genetic --strategy-option population=10 --budget 50\n"
       "  ergotune tune gemm.toml --device replay:recorded.json --no-store\n"
       "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
+      "  ergotune tune gemm.toml --wisdom wisdom\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
   verb.callback([arguments] { tune(*arguments); });

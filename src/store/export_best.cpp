@@ -1,19 +1,15 @@
-// What applications use: wisdom files and C headers.
+// What applications use: C headers.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <set>
 
-#include "ergotune/base/clock.hpp"
 #include "ergotune/store/export.hpp"
-#include "store/json_values.hpp"
 
 namespace ergotune {
 
 namespace {
-
-constexpr int kWisdomVersion = 1;
 
 /// "NVIDIA A100-PCIE-40GB" -> "NVIDIA_A100_PCIE_40GB"
 std::string macro_name(const std::string& text) {
@@ -47,30 +43,6 @@ std::string provenance_of(const Measurement& m) {
   return to_string(Provenance::measured);
 }
 
-Json entry_json(const BestResult& best) {
-  Json constants = Json::object(), configuration = Json::object(), execution = Json::object(),
-       quantities = Json::object();
-  for (const auto& [name, value] : best.constants) constants[name] = value_json(value);
-  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
-    Json& into = best.parameters[p].kind == ParameterKind::code ? configuration : execution;
-    into[best.parameters[p].name] = value_json(best.configuration[p]);
-  }
-  for (const auto& [name, quantity] : best.measurement.quantities) {
-    quantities[name] = {{"value", number_json(quantity.value)},
-                        {"standard_error", number_json(quantity.standard_error)}};
-  }
-  return {{"problem", best.problem},
-          {"constants", constants},
-          {"device", best.device},
-          {"objective", best.objective},
-          {"configuration", configuration},
-          {"execution", execution},
-          {"quantities", quantities},
-          {"metrics", best.measurement.metrics},
-          {"provenance", provenance_of(best.measurement)},
-          {"finished_at", iso_time(best.measurement.finished_at)}};
-}
-
 std::string block(const BestResult& best) {
   std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device),
                                  in_comment(best.objective), provenance_of(best.measurement));
@@ -87,13 +59,6 @@ std::string block(const BestResult& best) {
 }
 
 }  // namespace
-
-std::string to_wisdom(const std::vector<BestResult>& best) {
-  Json entries = Json::array();
-  for (const BestResult& entry : best) entries.push_back(entry_json(entry));
-  const Json json{{"ergotune_wisdom", kWisdomVersion}, {"entries", entries}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string to_c_header(const std::vector<BestResult>& best) {
   const std::string problem = best.empty() ? "problem" : best.front().problem;

@@ -30,15 +30,21 @@ std::string cpu_name() {
 std::string environment(const PreparedSession& prepared, const std::string& compiler) {
   utsname system{};
   ::uname(&system);
+  nlohmann::ordered_json properties = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : prepared.device.properties)
+    std::visit([&, key = name](const auto& plain) { properties[key] = plain; }, value.data());
   const nlohmann::ordered_json document{
       {"device", prepared.device.name},
       {"device_id", prepared.device.id},
+      {"backend", prepared.device.backend},
       {"uuid", prepared.device.uuid},
       {"driver", prepared.device.driver_version},
       {"compiler", compiler},
       {"host_processor", cpu_name()},
       {"host_cores", std::thread::hardware_concurrency()},
       {"system", fmt::format("{} {}", system.sysname, system.release)},
+      {"host", system.nodename},
+      {"properties", properties},
       {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };

@@ -120,6 +120,13 @@ def packed_cache(scratch, name):
         shutil.copyfileobj(plain, packed)
 
 
+def wisdom(scratch, name):
+    """A folder with the wisdom of a kernel called gemm."""
+    store(scratch, "for-wisdom.db")
+    scratch.must("export", "for-wisdom.db", "--format", "wisdom", "-o", name)
+    (scratch.path / name / "copy.wisdom").rename(scratch.path / name / "gemm.wisdom")
+
+
 def recordings(scratch, name):
     (scratch.path / name).mkdir()
     scratch.must("tune", "examples/vector_add/vector_add.toml", "--device", "sim:a100", "--strategy", "brute_force",
@@ -142,6 +149,8 @@ MAKERS = {
     "recorded.json": recorded,
     "convolution_A100.json.gz": packed_cache,
     "recordings": recordings,
+    "wisdom": wisdom,
+    "wisdom-of-a-colleague": wisdom,
     "samples.csv": samples,
 }
 

@@ -137,7 +137,8 @@ TEST(NewUser, ShowReportAndExportRankByTheLastRun) {
     ASSERT_EQ(ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "-o", objective, "-q"}).exit_code, 0);
   EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["best"]["configuration"]["bx"], 1);
   EXPECT_EQ(json_of(ergotune(folder, {"report", "--json"}))["objective"], "energy");
-  EXPECT_EQ(json_of(ergotune(folder, {"export", "--format", "wisdom"}))["entries"][0]["configuration"]["bx"], 1);
+  EXPECT_EQ(json_of(ergotune(folder, {"export", "--format", "wisdom", "-o", "w", "--json"}))["files"][0]["records"], 1);
+  EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"][0]["configuration"]["bx"], 1);
   EXPECT_EQ(json_of(ergotune(folder, {"report", "--objective", "time", "--json"}))["objective"], "time");
 }
 

@@ -171,20 +171,6 @@ std::vector<BestResult> some_best() {
   return {best, other};
 }
 
-TEST_F(ExportTest, WisdomSaysWhatItIsFor) {
-  const json wisdom = json::parse(to_wisdom(some_best()));
-  EXPECT_EQ(wisdom["ergotune_wisdom"], 1);
-  ASSERT_EQ(wisdom["entries"].size(), 2u);
-  const json& entry = wisdom["entries"][0];
-  EXPECT_EQ(entry["problem"], "add");
-  EXPECT_EQ(entry["constants"]["n"], 1024);
-  EXPECT_EQ(entry["objective"], "energy");
-  EXPECT_EQ(entry["configuration"], json({{"block_size_x", 64}, {"half", false}}));
-  EXPECT_EQ(entry["execution"], json({{"core_clock_mhz", 1410}}));
-  EXPECT_EQ(entry["provenance"], "measured");
-  EXPECT_EQ(wisdom["entries"][1]["provenance"], "simulated");
-}
-
 TEST_F(ExportTest, HeaderCompilesForEachDevice) {
   const auto header = write("add.h", to_c_header(some_best()));
   const auto main = write(

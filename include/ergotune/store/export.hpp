@@ -1,4 +1,4 @@
-// Results in the formats of others: Kernel Tuner caches, T4, CSV, wisdom files, C headers.
+// Results in the formats of others: Kernel Tuner caches, T4, CSV, C headers.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,6 @@ struct BestResult {
   Measurement measurement;
 };
 
-/// {"ergotune_wisdom": 1, "entries": [...]}: what an application reads at run time.
-std::string to_wisdom(const std::vector<BestResult>& best);
 /// A C header with one block of #defines per device, chosen by -DTARGET_<DEVICE>; the first entry is the
 /// default. Execution parameters are no macros: they stand in a comment.
 std::string to_c_header(const std::vector<BestResult>& best);

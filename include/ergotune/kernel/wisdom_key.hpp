@@ -1,0 +1,46 @@
+// What of a problem, a kernel and a device wisdom is filed under.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ergotune/device/device.hpp"
+#include "ergotune/kernel/wisdom.hpp"
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune {
+
+/// What an application calls the kernel: its name in a problem of several; else its function, or the problem's name where
+/// the function is a template's instance.
+std::string wisdom_name(const Problem& problem, const Kernel& kernel);
+
+/// The constants that say how large the work is: whole numbers that the launch names, dimension by dimension, then those
+/// that buffers' lengths name.
+std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel);
+/// Their values; of a kernel that names none the work items, where they are written as numbers.
+std::vector<std::int64_t> problem_size(const Problem& problem, const Kernel& kernel, const Constants& constants);
+
+/// Scalars that are nothing but a constant: position in Kernel::arguments -> the constant's name. A launch says with them
+/// what the constants are.
+std::map<std::size_t, std::string> bound_constants(const Problem& problem, const Kernel& kernel);
+
+/// The kind of device whose source is meant: of a simulated or replayed one the first that the kernel has a source for; empty
+/// where it has none for it.
+std::string source_backend(const Kernel& kernel, const std::string& backend);
+/// Hash of all that the kernel's code is made of on a kind of device: source without comments, included files, function,
+/// options, types of arguments, and constants other than sizes and those that a launch says. Throws UserError where there
+/// is no source for it.
+std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend, const Constants& constants);
+/// Hash of parameters and restrictions, however they are written.
+std::string space_hash(const Problem& problem);
+
+/// A record's values in the order of Problem::parameters; a parameter that it does not know takes its default. Throws
+/// UserError for a parameter or a value that the problem does not have, and where a restriction is not met.
+Configuration wisdom_configuration(const Problem& problem, const Constants& constants, const WisdomRecord& record);
+
+WisdomDevice wisdom_device(const DeviceInfo& info);
+/// From less: name, "cuda" ..., device properties as far as they are known ("device.compute_capability" ...). What a
+/// shipped profile knows of the name is added.
+WisdomDevice wisdom_device(const std::string& name, const std::string& backend, const Constants& properties);
+
+}  // namespace ergotune

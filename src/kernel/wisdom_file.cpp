@@ -1,0 +1,122 @@
+// Wisdom on disk.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "base/file_lock.hpp"
+#include "base/files.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/kernel/wisdom.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Another that writes is done within milliseconds; one that was stopped holds its lock for ever.
+constexpr auto kLongestWait = std::chrono::seconds(10);
+
+void take(FileLock& lock, const std::filesystem::path& folder) {
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  std::error_code trouble;
+  while (!lock.take(trouble)) {
+    if (std::chrono::steady_clock::now() > end)
+      throw UserError(fmt::format("process {} has been writing wisdom here for more than {} s; try again when it has ended", lock.holder(),
+                                  kLongestWait.count()),
+                      {folder.string(), 0, 0});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (trouble) throw UserError(fmt::format("wisdom cannot be written here: {}", trouble.message()), {folder.string(), 0, 0});
+}
+
+/// On the disk, name and contents: a machine that loses its power keeps the old file or the new.
+void synchronise(const std::filesystem::path& file) {
+  for (const auto& path : {file, file.parent_path()}) {
+    const int descriptor = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    (void)::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::string_view kernel) {
+  std::string name;
+  for (const char c : kernel) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+    name += plain ? c : '_';
+  }
+  return folder / (name + ".wisdom");
+}
+
+std::optional<Wisdom> read_wisdom(const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  if (text) return parse_wisdom(*text, file.string());
+  const int trouble = errno;
+  if (trouble == ENOENT || trouble == ENOTDIR) return std::nullopt;
+  Wisdom wisdom;
+  wisdom.warnings.push_back(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(trouble)));
+  return wisdom;
+}
+
+std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& folder_or_file) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder_or_file, error)) return {folder_or_file};
+  std::vector<std::filesystem::path> files;
+  std::filesystem::directory_iterator entries(folder_or_file, error);
+  if (error)
+    throw UserError(fmt::format("there is no wisdom here: {}; name a folder or a file that `ergotune export --format wisdom` or `ergotune tune --wisdom` wrote",
+                                error.message()),
+                    {folder_or_file.string(), 0, 0});
+  for (const auto& entry : entries)
+    if (entry.path().extension() == ".wisdom" && entry.is_regular_file(error)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel, const std::vector<WisdomRecord>& records) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw UserError(fmt::format("this folder cannot be made: {}", error.message()), {folder.string(), 0, 0});
+  const std::filesystem::path file = wisdom_file(folder, kernel);
+  FileLock lock(folder / ".wisdom.lock");
+  take(lock, folder);
+  std::string text;
+  Wisdom known;
+  if (auto found = read_file(file)) {
+    text = std::move(*found);
+    // what a writer of another kind left without an end would swallow our first line
+    if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    known = parse_wisdom(text, file.string());
+  } else if (errno != ENOENT) {
+    throw UserError(fmt::format("cannot be read, so nothing is added to it: {}", std::strerror(errno)), {file.string(), 0, 0});
+  }
+  const std::string header = to_text({kernel, {}, {}});
+  const bool ours = text.find("\"ergotune_wisdom\"") != std::string::npos;
+  if (!ours && text.find("\"tunable_parameters\"") != std::string::npos)
+    throw UserError("this is Kernel Launcher's wisdom, which it would not read any more with records of ours in it; name another folder, "
+                    "and `ergotune wisdom merge` brings both together",
+                    {file.string(), 0, 0});
+  if (!ours) text += header;  // the file is new, or its header is damaged
+  std::set<std::string> lines;
+  for (const WisdomRecord& record : known.records) lines.insert(to_json_line(record));
+  std::size_t added = 0;
+  for (const WisdomRecord& record : records) {
+    std::string line = to_json_line(record);
+    if (!lines.insert(line).second) continue;
+    text += line + "\n";
+    ++added;
+  }
+  if (added == 0 && ours) return 0;
+  write_named_file(file, text);
+  synchronise(file);
+  return added;
+}
+
+}  // namespace ergotune

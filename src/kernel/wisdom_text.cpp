@@ -1,0 +1,235 @@
+// Wisdom as text: a header and a JSON document per line.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/kernel_launcher_wisdom.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 2;  // 1 was one JSON document for all kernels
+
+Json json_of(const Value& value) {
+  if (value.is_bool()) return std::get<bool>(value.data());
+  if (value.is_integer()) return value.as_integer();
+  if (value.is_string()) return value.as_string();
+  return value.as_real();
+}
+
+Json json_of(const Constants& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = json_of(value);
+  return json;
+}
+
+Constants values_in(const Json& record, const char* key) {
+  Constants values;
+  if (record.contains(key))
+    for (const auto& [name, value] : record.at(key).items()) values[name] = wisdom_value(value);
+  return values;
+}
+
+/// A text that may be missing.
+std::string text_in(const Json& json, const char* key) { return json.contains(key) ? json.at(key).get<std::string>() : std::string(); }
+
+template <class T>
+T number_in(const Json& json, const char* key, T otherwise) {
+  return json.contains(key) ? json.at(key).get<T>() : otherwise;
+}
+
+void add(Json& json, const char* key, const std::string& text) {
+  if (!text.empty()) json[key] = text;
+}
+
+Json json_of(const WisdomDevice& device) {
+  Json json{{"name", device.name}};
+  add(json, "backend", device.backend);
+  add(json, "vendor", device.vendor);
+  add(json, "architecture", device.architecture);
+  add(json, "uuid", device.uuid);
+  add(json, "driver", device.driver);
+  if (device.memory_bytes > 0) json["memory_bytes"] = device.memory_bytes;
+  if (device.multiprocessors > 0) json["multiprocessors"] = device.multiprocessors;
+  return json;
+}
+
+WisdomDevice device_in(const Json& json) {
+  return {.name = text_in(json, "name"),
+          .backend = text_in(json, "backend"),
+          .vendor = text_in(json, "vendor"),
+          .architecture = text_in(json, "architecture"),
+          .uuid = text_in(json, "uuid"),
+          .driver = text_in(json, "driver"),
+          .memory_bytes = number_in<std::int64_t>(json, "memory_bytes", 0),
+          .multiprocessors = number_in<std::int64_t>(json, "multiprocessors", 0)};
+}
+
+WisdomRecord record_in(const Json& json) {
+  WisdomRecord record;
+  if (!json.at("configuration").is_object()) throw std::invalid_argument("\"configuration\" is no table");
+  record.configuration = values_in(json, "configuration");
+  record.execution = values_in(json, "execution");
+  if (json.contains("problem_size")) record.problem_size = wisdom_sizes(json.at("problem_size"));
+  if (json.contains("size_names")) record.size_names = json.at("size_names").get<std::vector<std::string>>();
+  if (json.contains("objective")) record.objective = json.at("objective").get<std::string>();
+  const std::string better = json.contains("better") ? json.at("better").get<std::string>() : "lower";
+  if (better != "lower" && better != "higher") throw std::invalid_argument("\"better\" is neither \"lower\" nor \"higher\"");
+  record.maximise = better == "higher";
+  if (json.contains("score") && !json.at("score").is_null()) record.score = json.at("score").get<double>();
+  if (json.contains("quantities")) {
+    for (const auto& [name, quantity] : json.at("quantities").items())
+      record.quantities[name] = {quantity.at("value").get<double>(), number_in(quantity, "standard_error", 0.0),
+                                 number_in<std::int64_t>(quantity, "n", 0)};
+  }
+  record.device = device_in(json.at("device"));
+  record.source_hash = text_in(json, "source_hash");
+  record.space_hash = text_in(json, "space_hash");
+  record.provenance = json.contains("provenance") ? json.at("provenance").get<std::string>() : "measured";
+  record.confirmation_rounds = number_in(json, "confirmation_rounds", 0);
+  record.version = text_in(json, "ergotune");
+  record.compiler = text_in(json, "compiler");
+  record.host = text_in(json, "host");
+  record.tuned_at = text_in(json, "tuned_at");
+  return record;
+}
+
+std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// Reads lines one after the other, each with its number.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  /// False at the end, and for a last line that has no end.
+  bool next(std::string_view& line) {
+    const auto end = rest_.find('\n');
+    if (end == std::string_view::npos) return false;
+    line = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    ++number_;
+    return true;
+  }
+  int number() const { return number_; }
+
+ private:
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+bool says_nothing(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t");
+  return first == std::string_view::npos || line[first] == '#' || line.substr(first).starts_with("//");
+}
+
+/// What a header says. Records of ours say all of themselves, so that they are read even where it is damaged.
+struct Header {
+  bool of_kernel_launcher = false, refused = false;
+  KernelLauncherHeader other;
+};
+
+Header read_header(const Json& json, Wisdom& wisdom, const std::string& place) {
+  Header header;
+  if (json.is_object() && json.contains("ergotune_wisdom")) {
+    const int version = json.at("ergotune_wisdom").get<int>();
+    if (version != kVersion) {
+      wisdom.warnings.push_back(fmt::format("{}: this is wisdom of version {}, and this ergotune reads {}: the file is left out", place, version, kVersion));
+      header.refused = true;
+    }
+    wisdom.kernel = text_in(json, "kernel");
+    return header;
+  }
+  if (json.is_object() && json.contains("tunable_parameters")) {
+    header.of_kernel_launcher = true;
+    header.other = KernelLauncherHeader::read(json);
+    wisdom.kernel = header.other.key;
+    return header;
+  }
+  throw std::invalid_argument("it is no header of a wisdom file");
+}
+
+}  // namespace
+
+std::string to_json_line(const WisdomRecord& record) {
+  Json json{{"configuration", json_of(record.configuration)}};
+  if (!record.execution.empty()) json["execution"] = json_of(record.execution);
+  json["problem_size"] = record.problem_size;
+  if (!record.size_names.empty()) json["size_names"] = record.size_names;
+  json["objective"] = record.objective;
+  json["better"] = record.maximise ? "higher" : "lower";
+  if (record.score && std::isfinite(*record.score)) json["score"] = *record.score;
+  if (!record.quantities.empty()) {
+    Json& quantities = json["quantities"] = Json::object();
+    for (const auto& [name, q] : record.quantities) {
+      if (!std::isfinite(q.value)) continue;
+      quantities[name] = {{"value", q.value}};
+      if (std::isfinite(q.standard_error) && q.standard_error != 0) quantities[name]["standard_error"] = q.standard_error;
+      if (q.n > 0) quantities[name]["n"] = q.n;
+    }
+  }
+  json["device"] = json_of(record.device);
+  add(json, "source_hash", record.source_hash);
+  add(json, "space_hash", record.space_hash);
+  json["provenance"] = record.provenance;
+  if (record.confirmation_rounds > 0) json["confirmation_rounds"] = record.confirmation_rounds;
+  add(json, "ergotune", record.version);
+  add(json, "compiler", record.compiler);
+  add(json, "host", record.host);
+  add(json, "tuned_at", record.tuned_at);
+  return one_line(json);
+}
+
+std::string to_text(const Wisdom& wisdom) {
+  std::string text = one_line(Json{{"ergotune_wisdom", kVersion}, {"kernel", wisdom.kernel}}) + "\n";
+  for (const WisdomRecord& record : wisdom.records) text += to_json_line(record) + "\n";
+  return text;
+}
+
+Value wisdom_value(const nlohmann::ordered_json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  return json.get<std::string>();
+}
+
+std::vector<std::int64_t> wisdom_sizes(const nlohmann::ordered_json& json) {
+  if (!json.is_array()) throw std::invalid_argument("\"problem_size\" is no list");
+  std::vector<std::int64_t> sizes;
+  for (const auto& size : json) {
+    if (!size.is_number_integer()) throw std::invalid_argument("\"problem_size\" holds something other than whole numbers");
+    sizes.push_back(size.get<std::int64_t>());
+  }
+  return sizes;
+}
+
+Wisdom parse_wisdom(std::string_view text, const std::string& name) {
+  Wisdom wisdom;
+  std::optional<Header> header;
+  Lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    if (says_nothing(line)) continue;
+    const std::string place = fmt::format("{}:{}", name, lines.number());
+    try {
+      const Json json = Json::parse(line);
+      if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
+        header = read_header(json, wisdom, place);
+        if (header->refused) return wisdom;
+        continue;
+      }
+      wisdom.records.push_back(header->of_kernel_launcher ? header->other.record(json) : record_in(json));
+    } catch (const std::exception& error) {
+      const std::string words = error.what();
+      wisdom.warnings.push_back(fmt::format("{}: this line is left out: {}", place, words));
+      if (!header) header.emplace();
+    }
+  }
+  return wisdom;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,120 @@
+// Wisdom from tuning to the answer that an application is given, driven from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/files.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const char* kKernel = R"(
+name = "scaling"
+[constants]
+n = 4096
+[parameters]
+block = [16, 32, 64]
+work = [1, 2]
+[kernel]
+function = "scale"
+source = "scale.cl"
+arguments = [
+  { name = "count", type = "int32", value = "n" },
+  { name = "a", type = "float32", count = "n", access = "read_write" },
+]
+[kernel.launch]
+global = ["n // work"]
+block = ["block"]
+[metrics]
+rate = "n / time"
+)";
+const char* kSource =
+    "kernel void scale(int count, global float* a) { for (int i = get_global_id(0) * work; i < (get_global_id(0) + 1) * work; ++i)"
+    " if (i < count) a[i] = a[i] * 2.0f; }\n";
+
+struct Tuned : testing::Test {
+  TemporaryFolder folder;
+  void SetUp() override {
+    folder.write("p.toml", kKernel);
+    folder.write("scale.cl", kSource);
+    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force", "--wisdom", "w", "-q", "--json"});
+    best = json_of(result)["best"]["configuration"];
+  }
+  nlohmann::json why(std::vector<std::string> more) {
+    std::vector<std::string> words{"wisdom", "why", "w", "scale", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(ergotune(folder, words));
+  }
+  nlohmann::json best;
+};
+
+TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
+  const std::string device = "simulated NVIDIA A100-PCIE-40GB";
+  auto answer = why({"--device", device, "--size", "4096", "--problem", "p.toml"});
+  EXPECT_EQ(answer["configuration"], best);
+  EXPECT_EQ(answer["distance"], 0);
+  EXPECT_EQ(answer["match"], "exact");
+  EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("simulated"));
+  answer = why({"--device", device, "--size", "16384"});
+  EXPECT_EQ(answer["distance"], 2);
+  EXPECT_EQ(why({"--device", "NVIDIA A100-PCIE-40GB", "--size", "4096"})["match"], "architecture");
+  EXPECT_EQ(why({"--device", "NVIDIA H100 80GB HBM3"})["match"], "vendor");
+  answer = why({"--device", "AMD Instinct MI300X", "--backend", "hip", "--size", "4096", "--problem", "p.toml"});
+  EXPECT_EQ(answer["match"], "default");
+  EXPECT_EQ(answer["configuration"], nlohmann::json({{"block", 16}, {"work", 1}}));
+  EXPECT_TRUE(answer["distance"].is_null());
+}
+
+TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
+  const auto first = json_of(ergotune(folder, {"export", "ergotune.db", "--format", "wisdom", "-o", "w", "--json"}));
+  EXPECT_EQ(first["files"][0]["added"], 0) << "tune has written it already";
+  const auto records = json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"];
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["configuration"], best);
+  EXPECT_EQ(records[0]["problem_size"], nlohmann::json({4096}));
+  EXPECT_EQ(records[0]["provenance"], "simulated");
+  EXPECT_TRUE(records[0]["quantities"].contains("rate"));
+  EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--no-store", "--wisdom", "w"}).exit_code, 2);
+}
+
+TEST_F(Tuned, AChangedSourceMakesItStaleAndACommentDoesNot) {
+  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml"}).exit_code, 0);
+  folder.write("scale.cl", "// a word\n" + std::string(kSource));
+  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml"}).exit_code, 0);
+  folder.write("scale.cl", "#define MORE 1\n" + std::string(kSource));
+  const auto checked = ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml", "--json"});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.out, HasSubstr("stale"));
+  const auto answer = why({"--device", "simulated NVIDIA A100-PCIE-40GB", "--problem", "p.toml"});
+  EXPECT_EQ(answer["match"], "default");
+  EXPECT_EQ(answer["stale"], 1);
+}
+
+TEST_F(Tuned, DamageIsToldAndTheRestIsUsed) {
+  const auto file = folder.path() / "w" / "scale.wisdom";
+  const std::string text = *read_file(file);
+  write_file(file, text + "{\"configuration\": {\"blo\n");
+  EXPECT_EQ(why({"--device", "NVIDIA H100 80GB HBM3"})["configuration"], best);
+  const auto checked = ergotune(folder, {"wisdom", "check", "w"});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.out, HasSubstr("scale.wisdom:3"));
+  EXPECT_EQ(ergotune(folder, {"wisdom", "merge", "w", "w", "-o", "clean"}).exit_code, 0);
+  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "clean"}).exit_code, 0);
+}
+
+TEST_F(Tuned, KernelLaunchersFormatGoesThereAndBack) {
+  EXPECT_EQ(ergotune(folder, {"wisdom", "export", "w", "--format", "kernel-launcher", "-o", "kl"}).exit_code, 0);
+  EXPECT_THAT(*read_file(folder.path() / "kl" / "scale.wisdom"), HasSubstr("\"tunable_parameters\":[\"block\",\"work\"]"));
+  EXPECT_EQ(ergotune(folder, {"wisdom", "merge", "kl", "-o", "back"}).exit_code, 0);
+  const auto records = json_of(ergotune(folder, {"wisdom", "list", "back", "--json"}))["records"];
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["configuration"], best);
+}
+
+}  // namespace
+}  // namespace ergotune::test
