@@ -79,7 +79,7 @@ std::string SettingOptions::text(std::string_view name) const {
 }
 
 void add_live_options(Verb verb, LiveArguments& a) {
-  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON)").required().existing_file();
+  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON), or the folder of a capture").required().existing_path();
   a.settings.add_to(verb, false);
   std::vector<std::string> names;
   for (const ObserverDescription& observer : observers()) names.push_back(observer.name);

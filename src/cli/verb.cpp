@@ -26,6 +26,7 @@ Option Option::positive() {
       "")));
 }
 Option Option::existing_file() { return Option(*option_->check(CLI::ExistingFile)); }
+Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
 Option Option::one_of(const std::vector<std::string>& values) {
   return Option(*option_->check(CLI::IsMember(values)));
 }
@@ -70,7 +71,29 @@ void Verb::callback(std::function<void()> action) { app_->callback(std::move(act
 void Verb::require_verb() { app_->require_subcommand(1); }
 void Verb::hide() { app_->group(""); }
 void Verb::keep_rest() { app_->prefix_command(); }
-std::vector<std::string> Verb::rest() const { return app_->remaining(); }
+
+namespace {
+
+/// "--" and what stands behind it, of a verb that keeps the rest: CLI11 has its own ideas of it.
+std::vector<std::string> marked_rest;
+
+/// Takes it off the words.
+void keep_marked_rest(const CLI::App& app, std::vector<std::string>& words) {
+  const auto verbs = app.get_subcommands(
+      [&](const CLI::App* verb) { return !words.empty() && verb->get_name() == words.front() && verb->get_prefix_command(); });
+  if (verbs.empty()) return;
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  marked_rest.assign(mark, words.end());
+  words.erase(mark, words.end());
+}
+
+}  // namespace
+
+std::vector<std::string> Verb::rest() const {
+  std::vector<std::string> rest = app_->remaining();
+  rest.insert(rest.end(), marked_rest.begin(), marked_rest.end());
+  return rest;
+}
 
 namespace {
 
@@ -136,6 +159,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
     words.back() = "--help";
   }
   if (!words.empty()) refuse_unknown_verb(app, words.front());
+  keep_marked_rest(app, words);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(words);

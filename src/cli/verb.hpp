@@ -26,6 +26,8 @@ class Option {
   Option kind(const std::string& name);
   Option positive();
   Option existing_file();
+  /// A file or a folder.
+  Option existing_path();
   Option one_of(const std::vector<std::string>& values);
 
  private:
@@ -47,7 +49,7 @@ class Verb {
   void require_verb();
   /// Not for people: not in the help.
   void hide();
-  /// Everything after the verb is kept as it is.
+  /// Everything after "--", or from the first word that is no option on, is kept as it is: another program's.
   void keep_rest();
   std::vector<std::string> rest() const;
 

@@ -6,11 +6,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "measure/array_file.hpp"
 
 namespace ergotune {
 namespace {
@@ -74,25 +74,6 @@ void fill_random(std::span<T> out, const Fill& fill, Random& random) {
   } else {
     for (T& x : out) x = convert<T>(fill.low + (fill.high - fill.low) * random.uniform());
   }
-}
-
-std::vector<std::byte> read_elements(const Argument& argument, std::size_t bytes) {
-  std::ifstream in(argument.fill.file, std::ios::binary | std::ios::ate);
-  if (!in) {
-    throw UserError(fmt::format("cannot read {}, which fills argument \"{}\"", argument.fill.file.string(),
-                                argument.name),
-                    argument.place);
-  }
-  const auto size = static_cast<std::size_t>(in.tellg());
-  if (size != bytes) {
-    throw UserError(fmt::format("{} has {} bytes, but argument \"{}\" needs {}", argument.fill.file.string(),
-                                size, argument.name, bytes),
-                    argument.place);
-  }
-  std::vector<std::byte> contents(bytes);
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(contents.data()), static_cast<std::streamsize>(bytes));
-  return contents;
 }
 
 }  // namespace
@@ -181,7 +162,8 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
     throw UserError(fmt::format("argument \"{}\" has {} elements, {:.1f} GiB; this machine has {:.1f} GiB of memory",
                                 argument.name, count, static_cast<double>(bytes) / 0x1p30, memory / 0x1p30),
                     argument.place);
-  if (fill.kind == Fill::Kind::file) return read_elements(argument, bytes);
+  if (fill.kind == Fill::Kind::file)
+    return read_array_file(fill.file, argument.type, bytes, fmt::format("fills argument \"{}\"", argument.name), argument.place);
   std::vector<std::byte> contents(bytes);
   if (fill.kind == Fill::Kind::data) {
     const std::size_t given = fill.foreign ? fill.foreign->bytes : fill.data ? fill.data->size() : 0;

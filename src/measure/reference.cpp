@@ -14,6 +14,7 @@
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
+#include "measure/array_file.hpp"
 
 namespace ergotune {
 namespace {
@@ -27,17 +28,8 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UserError(
           fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
-    std::ifstream in(file, std::ios::binary);
-    if (!in)
-      throw UserError(fmt::format("cannot read {}, the expected contents of \"{}\"", file.string(), name));
-    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    if (text.size() != buffers.bytes(name)) {
-      throw UserError(fmt::format("{} has {} bytes, but argument \"{}\" has {}", file.string(), text.size(),
-                                  name, buffers.bytes(name)));
-    }
-    auto& contents = outputs[name];
-    contents.resize(text.size());
-    std::memcpy(contents.data(), text.data(), text.size());
+    outputs[name] = read_array_file(file, buffers.argument(name).type, buffers.bytes(name),
+                                    fmt::format("holds the expected contents of \"{}\"", name));
   }
   return outputs;
 }

@@ -12,7 +12,9 @@ namespace ergotune {
 Problem load_problem(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
-    throw UserError("this is a folder; name the problem file in it", {file.string(), 0, 0});
+    // what `ergotune capture` writes
+    if (std::filesystem::exists(file / "problem.toml", error)) return load_problem(file / "problem.toml");
+    throw UserError("this is a folder without a problem.toml; name the problem file in it", {file.string(), 0, 0});
   }
   const auto text = read_file(file);
   if (!text) throw UserError("the problem file does not exist or cannot be read", {file.string(), 0, 0});

@@ -1,0 +1,297 @@
+#include "capture/capture_folder.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "base/npy.hpp"
+#include "capture/scalar_type.hpp"
+#include "capture/source_words.hpp"
+
+namespace ergotune::capture {
+namespace {
+
+using Kind = CapturedArgument::Kind;
+constexpr const char* kAxes[] = {"X", "Y", "Z"};
+
+void write_bytes(const std::filesystem::path& file, std::string_view head, const void* data, std::size_t bytes) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(head.data(), static_cast<std::streamsize>(head.size()));
+  if (bytes) out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + file.string());
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return "[" + text + "]";
+}
+
+/// What the file calls an argument, and its files.
+std::vector<std::string> argument_names(const std::vector<CapturedArgument>& arguments) {
+  std::vector<std::string> names;
+  for (const CapturedArgument& argument : arguments) {
+    std::string name;
+    for (const char c : argument.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end())
+      name += (name.empty() ? "argument" : "_") + std::to_string(names.size());
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// { name = "a", type = "float32", ...: what every argument begins with.
+std::string beginning(const std::string& name, std::string_view type) {
+  return "  { name = " + toml_text(name) + ", type = " + toml_text(type) + ", ";
+}
+
+/// A scalar as a number, a vector's components, or words of 4 bytes (of 1), which are the same bytes.
+std::string scalar_entry(const std::string& name, const CapturedArgument& argument) {
+  const std::span<const std::byte> bytes(argument.bytes);
+  std::string_view element = element_of(argument.type);
+  if (!element.empty() && bytes.size() == bytes_of(element)) {
+    if (const std::string number = number_text(element, bytes); !number.empty())
+      return beginning(name, element) + "value = " + number + " },";
+  }
+  const auto components = [&](std::string_view type) {
+    const std::size_t size = bytes_of(type);
+    std::vector<std::string> fields;
+    for (std::size_t i = 0; i * size < bytes.size(); ++i) {
+      const std::string number = bytes.size() % size ? std::string() : number_text(type, bytes.subspan(i * size, size));
+      if (number.empty()) return std::string();
+      fields.push_back("{ name = \"s" + std::to_string(i) + "\", type = " + toml_text(type) + ", value = " + number + " }");
+    }
+    return list_of(fields);
+  };
+  std::string fields = element.empty() ? std::string() : components(element);
+  if (fields.empty()) fields = components(bytes.size() % 4 == 0 ? "uint32" : "uint8");
+  return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + fields + " },";
+}
+
+/// What a launch leaves: which arguments are outputs, and whose contents differ.
+struct Outputs {
+  std::set<std::size_t> written, changed;
+};
+
+Outputs outputs_of(const std::vector<CapturedArgument>& arguments, const std::vector<std::string>& names) {
+  Outputs outputs;
+  std::map<std::uint64_t, std::vector<std::size_t>> shared;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const CapturedArgument& argument = arguments[i];
+    if (argument.kind != Kind::buffer) continue;
+    if (argument.after != argument.bytes) outputs.changed.insert(i);
+    if (!argument.constant || outputs.changed.contains(i)) outputs.written.insert(i);
+    if (argument.memory) shared[argument.memory].push_back(i);
+  }
+  // The same memory twice: the file gives each argument memory of its own, so only one of them may be written.
+  for (const auto& [memory, same] : shared) {
+    if (same.size() < 2 || !outputs.changed.contains(same[0])) continue;
+    std::vector<std::size_t> writers;
+    for (const std::size_t i : same) {
+      outputs.changed.erase(i);
+      outputs.written.erase(i);
+      if (!arguments[i].constant) writers.push_back(i);
+    }
+    if (writers.size() != 1)
+      throw std::runtime_error("the arguments " + names[same[0]] + " and " + names[same[1]] +
+                               " are the same memory, which the kernel writes; a problem file gives each memory of its own");
+    outputs.changed.insert(writers[0]);
+    outputs.written.insert(writers[0]);
+  }
+  return outputs;
+}
+
+/// Names of the file's parameters and constants: macros of the kernel, so none that its source uses.
+std::string free_name(std::string name, const std::set<std::string, std::less<>>& words) {
+  while (words.contains(name)) name = "ERGOTUNE_" + name;
+  return name;
+}
+
+/// The text of problem.toml, part by part.
+class Writer {
+ public:
+  Writer(const CapturedLaunch& launch, const std::filesystem::path& folder)
+      : launch_(launch), folder_(folder), names_(argument_names(launch.arguments)), outputs_(outputs_of(launch.arguments, names_)) {
+    if (!launch.compiled) words_ = words_of(launch.source);
+  }
+
+  std::vector<std::string> write() {
+    std::filesystem::create_directories(folder_);
+    write_bytes(folder_ / launch_.source_file, "", launch_.source.data(), launch_.source.size());
+    const std::string arguments = write_arguments();
+    std::string text = head() + parameters() + kernel() + "arguments = [\n" + arguments + "]\n" + geometry() + options() + verification();
+    // last, and whole or not at all: a folder with a problem.toml is a capture
+    const auto fresh = folder_ / "problem.toml.new";
+    write_bytes(fresh, text, nullptr, 0);
+    std::filesystem::rename(fresh, folder_ / "problem.toml");
+    return notes_;
+  }
+
+ private:
+  std::string axis_name(const char* what, std::size_t axis) const { return free_name(std::string(what) + kAxes[axis], words_); }
+  std::string size_name(std::size_t axis) const { return axis_name("GLOBAL_SIZE_", axis); }
+  std::string block_name(std::size_t axis) const { return axis_name("WORK_GROUP_", axis); }
+  std::string option_name() const { return free_name("COMPILER_OPTION", words_); }
+
+  std::string head() const {
+    std::string first = "# A launch of " + launch_.kernel + " captured from " + launch_.program + " on " + launch_.device;
+    std::replace_if(first.begin(), first.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    std::string text = first + "\nname = " + toml_text(launch_.kernel) + "\n";
+    if (launch_.compiled) return text;
+    std::vector<std::string> restrictions;
+    std::string threads;
+    for (std::size_t d = 0; d < launch_.dimensions; ++d) {
+      restrictions.push_back(toml_text(size_name(d) + " % " + block_name(d) + " == 0"));
+      threads += (d ? " * " : "") + block_name(d);
+    }
+    const std::string most = launch_.most_threads ? "min(device.max_threads_per_block, " + std::to_string(launch_.most_threads) + ")"
+                                                  : "device.max_threads_per_block";
+    restrictions.push_back("{ expression = " + toml_text(threads + " <= " + most) + ", name = \"work-group size\", class = \"device_limit\" }");
+    return text + "restrictions = " + list_of(restrictions) + "\n";
+  }
+
+  std::string parameters() {
+    std::string text = "\n[constants]                         # of the launch; `ergotune run` puts another launch's sizes here\n";
+    for (std::size_t d = 0; d < launch_.dimensions; ++d) text += size_name(d) + " = " + std::to_string(launch_.global[d]) + "\n";
+    text += "\n[parameters]\n";
+    const BlockUse use = block_use(launch_);
+    for (std::size_t d = 0; d < launch_.dimensions; ++d) {
+      std::vector<std::string> sizes;
+      if (use == BlockUse::relied_on)
+        sizes.push_back(std::to_string(launch_.block[d]));
+      else
+        for (const std::size_t size : block_sizes(launch_.global[d], launch_.block[d], launch_.most_threads ? launch_.most_threads : 1024))
+          sizes.push_back(std::to_string(size));
+      text += block_name(d) + " = { values = " + list_of(sizes) + ", default = " + std::to_string(launch_.block[d]) + " }\n";
+    }
+    if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
+      text += option_name() + " = [\"\", \"-cl-mad-enable\", \"-cl-fast-relaxed-math\"]  # they change rounding\n";
+    tell_of_block(use);
+    if (launch_.compiled)
+      text += "\n# Code that is compiled already has no parameters of its own; clocks and power limits can be tuned:\n# [execution]\n"
+              "# core_clock_mhz = 7\n";
+    return text;
+  }
+
+  void tell_of_block(BlockUse use) {
+    if (launch_.compiled)
+      notes_.push_back("the code is compiled already: its block stays, clocks and power limits can be tuned ([execution])");
+    else if (use == BlockUse::relied_on)
+      notes_.push_back("the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
+                       "what the source defines to tune more");
+    else if (use == BlockUse::asked)
+      notes_.push_back("the source asks for its place in the work-group: sizes that give other results are refused by verification");
+    if (launch_.block_was_open && !launch_.compiled)
+      notes_.push_back("the program leaves the work-group to the driver; the default here is ergotune's choice");
+  }
+
+  std::string kernel() const {
+    std::string text = "\n[kernel]\nfunction = " + toml_text(launch_.kernel) + "\nsource = { " + launch_.language + " = " +
+                       toml_text(launch_.source_file) + " }\n";
+    std::vector<std::string> folders;
+    for (const std::string& folder : launch_.include_folders) folders.push_back(toml_text(folder));
+    if (!folders.empty()) text += "include_folders = " + list_of(folders) + "\n";
+    return text;
+  }
+
+  std::string write_arguments() {
+    std::string text;
+    for (std::size_t i = 0; i < launch_.arguments.size(); ++i) {
+      const CapturedArgument& argument = launch_.arguments[i];
+      if (argument.kind == Kind::local_memory)
+        text += beginning(names_[i], "uint8") + "local_count = " + std::to_string(argument.local_bytes) + " },";
+      else
+        text += argument.kind == Kind::scalar ? scalar_entry(names_[i], argument) : buffer_entry(i);
+      text += '\n';
+    }
+    return text;
+  }
+
+  std::string buffer_entry(std::size_t i) {
+    const CapturedArgument& argument = launch_.arguments[i];
+    std::string_view element = element_of(argument.type);
+    if (element.empty() || argument.bytes.size() % bytes_of(element)) element = "uint8";
+    const std::size_t count = argument.bytes.size() / bytes_of(element);
+    const std::string header = npy_header(npy_type_of(element), count);
+    write_bytes(folder_ / (names_[i] + ".npy"), header, argument.bytes.data(), argument.bytes.size());
+    if (outputs_.changed.contains(i))
+      write_bytes(folder_ / (names_[i] + ".after.npy"), header, argument.after.data(), argument.after.size());
+    return beginning(names_[i], element) + "count = " + std::to_string(count) + ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
+           (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") + " },";
+  }
+
+  std::string geometry() const {
+    std::vector<std::string> global, block;
+    for (std::size_t d = 0; d < launch_.dimensions; ++d) {
+      global.push_back(toml_text(size_name(d)));
+      block.push_back(toml_text(block_name(d)));
+    }
+    std::string text = "\n[kernel.launch]\nglobal = " + list_of(global) + "\nblock = " + list_of(block) + "\n";
+    if (launch_.shared_bytes) text += "shared_memory_bytes = " + std::to_string(launch_.shared_bytes) + "\n";
+    return text;
+  }
+
+  std::string options() const {
+    if (launch_.compiled) return {};
+    std::vector<std::string> options;
+    for (const std::string& option : launch_.options) options.push_back(toml_text(option));
+    if (launch_.tune_rounding && launch_.language == "opencl") options.push_back(toml_text("{{" + option_name() + "}}"));
+    return options.empty() ? std::string() : "\n[kernel.options]\nall = " + list_of(options) + "\n";
+  }
+
+  std::string verification() {
+    if (outputs_.changed.empty())
+      notes_.push_back("this launch changed no buffer, so that results say little: another launch may tell more (--skip)");
+    if (outputs_.written.empty()) return "\n[verification]\nreference = \"none\"\n";
+    std::string text = "\n[verification.files]                # what the program's own launch left\n";
+    for (const std::size_t i : outputs_.written)
+      text += toml_text(names_[i]) + " = " + toml_text(names_[i] + (outputs_.changed.contains(i) ? ".after.npy" : ".npy")) + "\n";
+    return text;
+  }
+
+  const CapturedLaunch& launch_;
+  std::filesystem::path folder_;
+  std::vector<std::string> names_;
+  Outputs outputs_;
+  std::set<std::string, std::less<>> words_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+BlockUse block_use(const CapturedLaunch& launch) {
+  if (launch.compiled || launch.shared_bytes) return BlockUse::relied_on;
+  for (const CapturedArgument& argument : launch.arguments)
+    if (argument.kind == Kind::local_memory) return BlockUse::relied_on;
+  BlockUse use = BlockUse::none;
+  for (const std::string& word : words_of(launch.source)) {
+    if (relies_on_block(word)) return BlockUse::relied_on;
+    if (asks_for_block(word)) use = BlockUse::asked;
+  }
+  return use;
+}
+
+std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, std::size_t most) {
+  constexpr std::size_t kFew = 12;
+  std::vector<std::size_t> sizes, round;
+  for (std::size_t size = 1; size <= std::min(global, most); ++size) {
+    if (global % size) continue;
+    sizes.push_back(size);
+    if ((size & (size - 1)) == 0 || size % 32 == 0 || size == present) round.push_back(size);
+  }
+  if (sizes.size() > kFew && round.size() > 3) sizes = round;
+  if (std::find(sizes.begin(), sizes.end(), present) == sizes.end()) sizes.push_back(present);
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder) {
+  return Writer(launch, folder).write();
+}
+
+}  // namespace ergotune::capture

@@ -1,0 +1,80 @@
+// A launch with all its data, as a problem folder: problem.toml, the kernel's source or code object, one .npy file for
+// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs are somebody
+// else's: it needs nothing but the standard library.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ergotune::capture {
+
+/// One argument as it was when its kernel was launched.
+struct CapturedArgument {
+  enum class Kind { scalar, buffer, local_memory } kind = Kind::buffer;
+  /// As in the source; empty where it is not known.
+  std::string name;
+  /// The type in the source: "float", "uint4", "struct grid"; of buffers, what they point to. Empty where it is not known.
+  std::string type;
+  /// scalar: its value. buffer: its contents before the launch.
+  std::vector<std::byte> bytes;
+  /// buffer: its contents after the launch.
+  std::vector<std::byte> after;
+  std::size_t local_bytes = 0;
+  /// buffer: the source promises not to write it ("const").
+  bool constant = false;
+  /// buffer: two arguments with the same number (not 0) are the same memory.
+  std::uint64_t memory = 0;
+};
+
+struct CapturedLaunch {
+  std::string kernel;
+  /// What the launch was seen in, for the file's first line.
+  std::string program, device;
+  /// "opencl" or "cuda".
+  std::string language = "opencl";
+  /// The source's text, or a code object's bytes; and its file's name in the folder ("kernel.cl", "kernel.cubin").
+  std::string source, source_file = "kernel.cl";
+  /// A code object: nothing of it depends on macros and compiler options.
+  bool compiled = false;
+  /// One for each word; -I goes to include_folders, which are absolute.
+  std::vector<std::string> options, include_folders;
+  std::vector<CapturedArgument> arguments;
+  std::size_t dimensions = 1;
+  /// Threads in each dimension, in all and of one block.
+  std::array<std::size_t, 3> global{1, 1, 1}, block{1, 1, 1};
+  /// The program left the block to the driver: `block` is then a guess.
+  bool block_was_open = false;
+  std::size_t shared_bytes = 0;
+  /// Threads of the largest block that the kernel can run with; 0: not known.
+  std::size_t most_threads = 0;
+  /// Compiler options that change rounding are parameters too.
+  bool tune_rounding = false;
+};
+
+/// Whether the size of a block may be another: it follows from the source alone.
+enum class BlockUse {
+  none,     ///< nothing in the source asks for it
+  asked,    ///< get_local_id() and its like: results tell whether another size is right
+  relied_on ///< shared memory, barriers, a size that the source demands: it stays
+};
+BlockUse block_use(const CapturedLaunch& launch);
+
+/// Sizes of blocks to try in one dimension: divisors of the global size, so that no thread is added, among them `present`.
+std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, std::size_t most);
+
+/// Writes the folder, made where it is not. Returns what its user should know, a sentence each. Throws std::runtime_error
+/// with what cannot be said in a problem file, or cannot be written; then there is no problem.toml in it.
+std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder);
+
+/// Compiler options as the program gave them, split at spaces outside of quotes.
+std::vector<std::string> split_options(const std::string& options);
+
+/// FNV-1a, 64 bits, as 16 hexadecimal digits: how a program's source is known again.
+std::string source_hash(std::string_view source);
+
+}  // namespace ergotune::capture

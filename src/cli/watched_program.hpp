@@ -1,0 +1,43 @@
+// Somebody else's program, run with a library of ours in it that talks to this process (capture/messages.hpp).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "capture/messages.hpp"
+
+namespace ergotune::cli {
+
+struct ProgramEnd {
+  /// As a shell has it: 128 + the signal that ended it.
+  int exit_code = 0;
+  int signal = 0;
+};
+
+struct WatchedProgram {
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+  /// Its standard output goes to standard error: ours is for a document.
+  bool output_aside = false;
+  /// What a library in it says; the answer, or nothing where none is waited for.
+  std::function<capture::Message(const capture::Message&)> answer;
+};
+
+/// Runs it to its end, in this terminal: what is typed is for the program, Ctrl-C too. Throws UserError when it cannot be
+/// started.
+ProgramEnd run_watched(const WatchedProgram& program);
+
+/// The arguments behind the verb's options ("-- PROGRAM ..."). Throws UserError for none, or for an option that is none.
+std::vector<std::string> program_arguments(std::vector<std::string> rest, const std::string& verb);
+
+/// One of the libraries for other programs: beside the command, or where it was installed (ERGOTUNE_LAYER_DIR first). Empty
+/// where there is none.
+std::filesystem::path layer_library(const std::string& interface);
+
+/// How the program ended, if not well: a sentence for standard error, or nothing.
+std::string words_of(const ProgramEnd& end);
+
+}  // namespace ergotune::cli

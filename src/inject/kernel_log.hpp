@@ -1,0 +1,65 @@
+// The kernels that a program launches: how often, for how long, and whether one of their launches has been captured.
+// Kernels are the same when name, source and options are.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace ergotune::inject {
+
+struct LaunchShape {
+  std::size_t dimensions = 1;
+  std::array<std::size_t, 3> global{1, 1, 1}, block{1, 1, 1};
+  bool block_is_open = false;
+};
+/// "1024x768 in blocks of 16x16".
+std::string words_of(const LaunchShape& shape);
+
+class KernelLog {
+ public:
+  struct Entry {
+    std::size_t number = 0;
+    std::string name, hash, options;
+    std::atomic<std::uint64_t> launches{0}, timed{0}, nanoseconds{0};
+    /// Set once: by the launch that is captured, or that cannot be.
+    std::atomic<bool> settled{false};
+    std::string first_shape, arguments;
+    std::string refusal;
+    bool reported = false;
+    std::uint64_t reported_launches = 0, reported_timed = 0;
+  };
+
+  /// The process's own; lives for ever.
+  static KernelLog& get();
+
+  std::shared_ptr<Entry> entry(const std::string& name, const std::string& source, const std::string& options);
+  /// Counts one; its number from 0 on.
+  std::uint64_t count(Entry& entry, const LaunchShape& shape, const std::string& arguments);
+  void add_time(Entry& entry, std::uint64_t nanoseconds);
+  void refuse(Entry& entry, const std::string& why);
+  /// Whether this launch is the one to capture; says yes once for a kernel, and once in all where the user names one.
+  bool claims(Entry& entry, std::uint64_t launch);
+  /// The claimed launch was not captured after all, through no fault of the kernel: the next one may be.
+  void unclaim(Entry& entry);
+  /// Tells the command what is new; not more often than ten times a second unless `now`.
+  void report(bool now);
+
+ private:
+  KernelLog() = default;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  std::atomic<bool> done_{false};
+  std::atomic<std::int64_t> next_report_{0};
+};
+
+/// A folder for the next capture of this process.
+std::string next_capture_folder();
+
+}  // namespace ergotune::inject

@@ -1,0 +1,58 @@
+// The way from inside somebody else's program to the command that started it. Nothing here throws; without a command, or
+// when it has gone, everything is a no.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "capture/messages.hpp"
+
+namespace ergotune::inject {
+
+/// "opencl" or "cuda": each library says which it is.
+const char* interface_name();
+
+/// What the command wants.
+struct Wishes {
+  enum class Mode { nothing, list, capture, run } mode = Mode::nothing;
+  /// A kernel's name or pattern (fnmatch); empty: each kernel, and its time.
+  std::string kernel;
+  /// Launches of a kernel to pass over.
+  std::size_t skip = 0;
+  /// Where captures go, in folders of their own.
+  std::string folder;
+  /// Of one capture's buffers.
+  std::size_t most_bytes = std::size_t{1} << 30;
+  bool tune_rounding = false;
+};
+
+class Session {
+ public:
+  /// The process's own, connected on first use; lives for ever, because programs end in many ways.
+  static Session& get();
+
+  const Wishes& wishes() const { return wishes_; }
+  bool wants(Wishes::Mode mode) const { return wishes_.mode == mode; }
+  bool wants_kernel(const std::string& name) const;
+
+  void tell(const capture::Message& message);
+  /// An empty answer when there is none.
+  capture::Message ask(const capture::Message& message);
+
+ private:
+  Session();
+  void connect();
+  /// A child of fork() has a connection of its own.
+  void after_fork();
+
+  std::mutex mutex_;
+  std::string path_, pending_;
+  int socket_ = -1, process_ = 0;
+  Wishes wishes_;
+};
+
+/// The program as the command's user knows it: its arguments, shortened.
+std::string program_words();
+
+}  // namespace ergotune::inject

@@ -1,0 +1,191 @@
+// What libraries in other programs are made of: .npy headers, values as text, blocks to try, messages, and the folder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/npy.hpp"
+#include "capture/capture_folder.hpp"
+#include "capture/messages.hpp"
+#include "capture/scalar_type.hpp"
+#include "capture/source_words.hpp"
+
+namespace ergotune::capture {
+namespace {
+
+using testing::HasSubstr;
+
+template <class T>
+std::vector<std::byte> bytes_with(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+TEST(Npy, HeadersComeBack) {
+  EXPECT_TRUE(rc::check([](std::uint32_t count) {
+    const std::string header = npy_header("<f4", count);
+    const auto read = read_npy_header(header + "elements");
+    RC_ASSERT(read.has_value());
+    RC_ASSERT(read->type == "<f4" && read->shape == std::vector<std::size_t>{count} && !read->fortran_order);
+    RC_ASSERT(read->data_offset == header.size() && header.size() % 64 == 0);
+  }));
+}
+
+TEST(Npy, WhatIsCutOffOrDamagedIsNone) {
+  const std::string header = npy_header("<i8", 12);
+  for (std::size_t size = 0; size < header.size(); ++size) EXPECT_FALSE(read_npy_header(header.substr(0, size))) << size;
+  EXPECT_TRUE(rc::check([&](std::uint8_t at, char byte) {
+    std::string damaged = header;
+    damaged[at % damaged.size()] = byte;
+    (void)read_npy_header(damaged);  // says something, and returns
+  }));
+}
+
+// NumPy's own, format 2.0, two dimensions.
+TEST(Npy, TheSecondFormatIsRead) {
+  std::string text = "{'descr': '>f8', 'fortran_order': True, 'shape': (3, 4), }\n";
+  std::string file("\x93NUMPY\x02\x00", 8);
+  file += static_cast<char>(text.size());
+  file += std::string(3, '\0') + text;
+  const auto header = read_npy_header(file);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->type, ">f8");
+  EXPECT_TRUE(header->fortran_order);
+  EXPECT_EQ(header->shape, (std::vector<std::size_t>{3, 4}));
+}
+
+TEST(CapturedValues, NumbersAsTextGiveTheSameBits) {
+  EXPECT_TRUE(rc::check([](float f, double d, std::int64_t i) {
+    const std::string as_float = number_text("float32", bytes_with<float>({f}));
+    const std::string as_double = number_text("float64", bytes_with<double>({d}));
+    RC_ASSERT(std::strtof(as_float.c_str(), nullptr) == f);
+    RC_ASSERT(std::strtod(as_double.c_str(), nullptr) == d);
+    RC_ASSERT(as_float.find_first_of(".e") != std::string::npos);  // for TOML a float, whatever its value
+    if (i != INT64_MIN) RC_ASSERT(std::strtoll(number_text("int64", bytes_with<std::int64_t>({i})).c_str(), nullptr, 10) == i);
+  }));
+  EXPECT_EQ(number_text("float32", bytes_with<float>({0.0f / 0.0f})), "");
+  EXPECT_EQ(number_text("uint64", bytes_with<std::uint64_t>({~std::uint64_t{0}})), "");
+}
+
+TEST(CapturedValues, TypesOfTheSource) {
+  EXPECT_EQ(element_of("float4"), "float32");
+  EXPECT_EQ(element_of("unsigned int"), "uint32");
+  EXPECT_EQ(element_of("uchar16"), "uint8");
+  EXPECT_EQ(element_of("struct grid"), "");
+}
+
+TEST(Blocks, SizesDivideTheGlobalSizeAndHoldThePresentOne) {
+  EXPECT_TRUE(rc::check([](std::uint16_t global_less_one, std::uint16_t seed) {
+    const std::size_t global = global_less_one + std::size_t{1};
+    std::size_t present = seed % global + 1;
+    while (global % present) --present;
+    const auto sizes = block_sizes(global, present, 1024);
+    RC_ASSERT(std::is_sorted(sizes.begin(), sizes.end()));
+    RC_ASSERT(std::find(sizes.begin(), sizes.end(), present) != sizes.end());
+    for (const std::size_t size : sizes) RC_ASSERT(global % size == 0 && (size <= 1024 || size == present));
+  }));
+}
+
+TEST(Blocks, OnlyWordsOutsideOfCommentsTellThatTheBlockStays) {
+  CapturedLaunch launch;
+  launch.source = "// barrier(\n/* __local */ __kernel void f(__global int* x) { x[get_global_id(0)] = 1; printf(\"barrier\"); }";
+  EXPECT_EQ(block_use(launch), BlockUse::none);
+  launch.source += " int g() { return get_local_id(0); }";
+  EXPECT_EQ(block_use(launch), BlockUse::asked);
+  launch.source += " void h() { barrier(1); }";
+  EXPECT_EQ(block_use(launch), BlockUse::relied_on);
+}
+
+TEST(Messages, ComeBackWholeFromAnyPieces) {
+  EXPECT_TRUE(rc::check([](std::vector<std::string> texts, const std::string& behind) {
+    if (texts.empty() || texts.size() > 64) texts = {"hello"};
+    const std::string bytes = encode(texts);
+    const Decoded decoded = decode(bytes + behind);
+    RC_ASSERT(decoded.state == Decoded::State::whole && decoded.message == texts && decoded.size == bytes.size());
+    for (std::size_t cut = 0; cut < bytes.size(); ++cut) RC_ASSERT(decode(bytes.substr(0, cut)).state == Decoded::State::incomplete);
+  }));
+  EXPECT_EQ(decode(std::string("\xff\xff\xff\xff rest", 9)).state, Decoded::State::damaged);
+}
+
+class Folder : public testing::Test {
+ protected:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "capture-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() override { std::filesystem::remove_all(path_); }
+  std::string text(const std::string& name) const {
+    std::ifstream in(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static CapturedArgument buffer(const std::string& name, std::vector<float> before, std::vector<float> after, bool constant = false) {
+    CapturedArgument argument;
+    argument.name = name;
+    argument.type = "float";
+    argument.bytes = bytes_with(before);
+    argument.after = bytes_with(after);
+    argument.constant = constant;
+    return argument;
+  }
+  std::filesystem::path path_;
+};
+
+TEST_F(Folder, WhatChangedIsAnOutputAndWhatIsConstantAnInput) {
+  CapturedLaunch launch;
+  launch.kernel = "f";
+  launch.program = "./app with\na line";
+  launch.source = "__kernel void f() {}";
+  launch.arguments = {buffer("a", {1, 2}, {1, 2}, true), buffer("b", {0, 0}, {3, 4}), buffer("b", {5, 6}, {5, 6})};
+  EXPECT_TRUE(write_capture(launch, path_).empty());
+  const std::string problem = text("problem.toml");
+  EXPECT_THAT(problem, HasSubstr("# A launch of f captured from ./app with a line"));
+  EXPECT_THAT(problem, HasSubstr("fill = { file = \"a.npy\" } },"));
+  EXPECT_THAT(problem, HasSubstr("\"b\" = \"b.after.npy\""));
+  // nothing promises that the third is not written: it must stay as it is
+  EXPECT_THAT(problem, HasSubstr("\"b_2\" = \"b_2.npy\""));
+  EXPECT_EQ(text("b.after.npy").size(), 64 + 64 + 8u);
+}
+
+TEST_F(Folder, TheSameMemoryTwiceIsOneOutputOrRefused) {
+  CapturedLaunch launch;
+  launch.arguments = {buffer("in", {1, 2}, {3, 4}, true), buffer("out", {1, 2}, {3, 4})};
+  launch.arguments[0].memory = launch.arguments[1].memory = 7;
+  (void)write_capture(launch, path_);
+  EXPECT_THAT(text("problem.toml"), HasSubstr("\"out\" = \"out.after.npy\""));
+  EXPECT_THAT(text("problem.toml"), testing::Not(HasSubstr("in.after.npy")));
+  launch.arguments[0].constant = false;
+  std::filesystem::remove(path_ / "problem.toml");
+  EXPECT_THROW((void)write_capture(launch, path_), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(path_ / "problem.toml"));
+}
+
+TEST_F(Folder, NamesThatTheSourceUsesAreNoMacros) {
+  CapturedLaunch launch;
+  launch.source = "__kernel void f(int GLOBAL_SIZE_X) { int WORK_GROUP_X; }";
+  (void)write_capture(launch, path_);
+  EXPECT_THAT(text("problem.toml"), HasSubstr("ERGOTUNE_GLOBAL_SIZE_X % ERGOTUNE_WORK_GROUP_X == 0"));
+}
+
+TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
+  CapturedLaunch launch;
+  CapturedArgument value;
+  value.kind = CapturedArgument::Kind::scalar;
+  value.name = "v";
+  value.type = "float2";
+  value.bytes = bytes_with<float>({1.5f, 0.0f / 0.0f});
+  launch.arguments = {value};
+  (void)write_capture(launch, path_);
+  EXPECT_THAT(text("problem.toml"), HasSubstr("type = \"float2\", fields = [{ name = \"s0\", type = \"uint32\", value = 1069547520 }"));
+}
+
+TEST(Options, AreSplitOutsideOfQuotes) {
+  EXPECT_EQ(split_options("  -DA=1 -I \"a folder\"  -D B='x y' "),
+            (std::vector<std::string>{"-DA=1", "-I", "\"a folder\"", "-D", "B='x y'"}));
+}
+
+}  // namespace
+}  // namespace ergotune::capture

@@ -1,0 +1,138 @@
+// Kernels taken out of a program that knows nothing of ergotune, and put back tuned (OpenCL on PoCL, whole processes).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/files.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kProgram = std::string(ERGOTUNE_BINARY_DIR) + "/tests/opencl_program";
+
+class Capture : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_opencl()) GTEST_SKIP() << "no OpenCL device here";
+  }
+  ProcessResult capture(std::vector<std::string> options, const std::vector<std::string>& program) {
+    options.insert(options.begin(), "capture");
+    options.push_back("--");
+    options.push_back(kProgram);
+    options.insert(options.end(), program.begin(), program.end());
+    return ergotune(folder_, options);
+  }
+  bool exists(const std::string& name) const { return std::filesystem::exists(folder_.path() / name); }
+  std::string sum_without(const std::vector<std::string>& program) {
+    std::vector<std::string> words{kProgram};
+    words.insert(words.end(), program.begin(), program.end());
+    return run_process(words).out;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Capture, ALaunchBecomesAProblemThatTunesAtOnce) {
+  const auto captured = capture({"-o", "c"}, {"scale", "4096"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_THAT(captured.out, HasSubstr(sum_without({"scale", "4096"})));  // the program's own output, unchanged
+  EXPECT_THAT(captured.out, HasSubstr("captured scale (4096 in blocks of 4)"));
+  const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "opencl", "--strategy", "random", "--budget", "4", "--no-confirm", "--json"}));
+  EXPECT_EQ(tuned["space"], 13);
+  EXPECT_EQ(tuned["statuses"], (nlohmann::json{{"ok", 4}})) << tuned.dump();
+}
+
+// Verification is against what the program's own launch left: a kernel that does something else is found out.
+TEST_F(Capture, TheProgramsResultsAreTheReference) {
+  ASSERT_EQ(capture({"-o", "c"}, {"once"}).exit_code, 0);
+  const auto measured = [&] { return json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"})); };
+  EXPECT_EQ(measured()["status"], "ok");
+  std::string source = *read_file(folder_.path() / "c/kernel.cl");
+  const std::string right = "sum / ROUNDS";
+  source.replace(source.find(right), right.size(), "sum / ROUNDS + 1");
+  folder_.write("c/kernel.cl", source);
+  EXPECT_EQ(measured()["status"], "wrong_result");
+}
+
+TEST_F(Capture, AListNamesKernelsWithTheirTimes) {
+  const auto listed = json_of(capture({"--list", "--json"}, {"out-of-order"}));
+  ASSERT_EQ(listed["kernels"].size(), 2u) << listed.dump();
+  for (const auto& kernel : listed["kernels"]) {
+    EXPECT_EQ(kernel["launches"], 1);
+    EXPECT_GT(kernel["seconds"], 0);
+    EXPECT_EQ(kernel["geometry"], "4096, work-group open");
+  }
+  EXPECT_FALSE(exists("captured"));
+}
+
+// Two threads with contexts of their own, whose programs have a kernel of the same name and another source.
+TEST_F(Capture, KernelsOfOneNameInTwoProgramsAreTwo) {
+  const auto all = json_of(capture({"--all", "-o", "c", "--json"}, {"threads"}));
+  ASSERT_EQ(all["captured"].size(), 2u) << all.dump();
+  EXPECT_TRUE(exists("c/scale/problem.toml"));
+  EXPECT_TRUE(exists("c/scale-2/problem.toml"));
+  EXPECT_NE(*read_file(folder_.path() / "c/scale/kernel.cl"), *read_file(folder_.path() / "c/scale-2/kernel.cl"));
+}
+
+TEST_F(Capture, SkippedLaunchesArePassedOver) {
+  EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
+  const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
+  EXPECT_EQ(late.exit_code, 1);
+  EXPECT_THAT(late.err, HasSubstr("--skip"));
+  EXPECT_FALSE(exists("d"));
+  // from its second launch on the kernel changes nothing more, and that is said
+  EXPECT_THAT(capture({"--kernel", "sc*", "--skip", "1", "-o", "e"}, {"scale"}).out, HasSubstr("changed no buffer"));
+}
+
+TEST_F(Capture, WhatCannotBeCapturedIsSaidByName) {
+  for (const auto& [how, words] : {std::pair<std::string, std::string>{"binary", "made from a binary"},
+                                   {"shared", "x is shared virtual memory"},
+                                   {"offset", "a global offset"}}) {
+    const auto result = capture({"-o", "c"}, {how});
+    EXPECT_EQ(result.exit_code, 1) << how << result.out;
+    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_THAT(result.out, HasSubstr(sum_without({how}))) << how;
+    EXPECT_FALSE(exists("c"));
+  }
+  const auto large = capture({"-o", "c", "--most-memory", "1"}, {"once", "1048576"});
+  EXPECT_THAT(large.err, HasSubstr("--most-memory"));
+}
+
+TEST_F(Capture, AKernelWithBarriersKeepsItsWorkGroup) {
+  EXPECT_THAT(capture({"-o", "c"}, {"local"}).out, HasSubstr("the work-group stays as it is"));
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("WORK_GROUP_X = { values = [32], default = 32 }"));
+  EXPECT_EQ(json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}))["status"], "ok");
+}
+
+TEST_F(Capture, TheProgramsEndIsPassedOn) {
+  const auto failed = capture({"-o", "c"}, {"once", "256", "7"});
+  EXPECT_EQ(failed.exit_code, 7);
+  EXPECT_THAT(failed.err, HasSubstr("the program ended with 7"));
+  EXPECT_TRUE(exists("c/problem.toml"));
+  const auto crashed = capture({"-o", "d"}, {"crash"});
+  EXPECT_EQ(crashed.exit_code, 134);
+  EXPECT_THAT(crashed.err, HasSubstr("signal 6"));
+  EXPECT_TRUE(exists("d/problem.toml"));
+}
+
+TEST_F(Capture, MistakesAreSaid) {
+  EXPECT_THAT(capture({"--kernel", "scal", "-o", "c"}, {"once"}).err, HasSubstr("did you mean \"scale\""));
+  std::filesystem::create_directory(folder_.path() / "here");
+  folder_.write("here/problem.toml", "");
+  const auto there = capture({"-o", "here"}, {"once"});
+  EXPECT_EQ(there.exit_code, 2);
+  EXPECT_THAT(there.err, HasSubstr("--force"));
+  EXPECT_EQ(ergotune(folder_, {"capture", "--kernal", "x", "--", kProgram}).exit_code, 2);
+  EXPECT_EQ(ergotune(folder_, {"capture", "-o", "c"}).exit_code, 2);
+  EXPECT_EQ(ergotune(folder_, {"capture", "--", "/no/such/program"}).exit_code, 2);
+  const auto other = ergotune(folder_, {"capture", "--", "true"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("a loader that knows layers"));
+  EXPECT_FALSE(exists("captured"));
+  EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("a folder without a problem.toml"));
+}
+
+}  // namespace
+}  // namespace ergotune::test
