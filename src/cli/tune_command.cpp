@@ -95,21 +95,6 @@ Asked read(const TuneArguments& arguments) {
   }
   options.interrupted = setup.interrupted = interruption();
   if (!arguments.quiet) setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-<<<<<<< HEAD
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
-  const std::string unit = prepared.objective->unit();
-  if (!arguments.quiet) {
-    fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name,
-               prepared.evaluator->description(), prepared.space->size());
-    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  }
-  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
-  if (!plan.empty()) {
-    tune_by_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
-    write_winner(arguments, prepared);
-    return;
-  }
-=======
   return asked;
 }
 
@@ -124,7 +109,6 @@ PreparedSession prepare(const Asked& asked, bool quiet) {
 
 /// Progress that tells once what a long search without a bound means.
 std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progress, const SessionOptions& options, bool quiet) {
->>>>>>> fa33d5b (Several devices of one host share a session: slots behind one compile farm, references on every board, factors with intervals)
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   const bool ends = options.early_stop && options.strategy == "auto";
   return [&progress, ends, told = bounded || quiet](const SessionProgress& p) mutable {
@@ -183,6 +167,7 @@ void tune_each(const TuneArguments& arguments, const Asked& asked, const std::ve
   bool answered = true;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     answered = answered && !results[i].best.empty();
+    if (!results[i].best.empty()) write_winner(arguments, prepared[i]);
     if (arguments.json) {
       sessions.push_back(result_document(prepared[i], results[i]));
     } else {
@@ -198,6 +183,7 @@ void tune(const TuneArguments& arguments) {
   // Compiled code passes through with every configuration: giving its memory back each time costs page
   // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
   Asked asked = read(arguments);
   const std::string plan = asked.problem.settings.plan;
   if (is_live(asked.setup.device) && names_several_devices(asked.setup.device)) {
@@ -209,6 +195,7 @@ void tune(const TuneArguments& arguments) {
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
   if (!plan.empty()) {
     tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure.value_or(""));
+    write_winner(arguments, prepared);
     return;
   }
   asked.options.progress = told_progress(progress, asked.options, arguments.quiet);
