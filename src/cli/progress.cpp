@@ -61,6 +61,20 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
 
 namespace {
 
+/// "4 boards, 3 % idle", "3 of 4 boards, 12 % idle".
+std::string boards_words(const std::vector<BoardShare>& boards) {
+  double busy = 0, idle = 0;
+  std::size_t there = 0;
+  for (const BoardShare& board : boards) {
+    busy += board.busy_seconds;
+    idle += board.idle_seconds;
+    there += !board.lost;
+  }
+  const std::string lost = there == boards.size() ? "" : fmt::format("{} of ", there);
+  const std::string waiting = idle > 0 ? fmt::format(", {:.0f} % idle", 100 * idle / (busy + idle)) : "";
+  return fmt::format("{}{} boards{}", lost, boards.size(), waiting);
+}
+
 std::size_t terminal_columns() {
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -74,6 +88,11 @@ ProgressPrinter::ProgressPrinter(bool quiet, std::string objective, std::string 
       terminal_(::isatty(STDERR_FILENO) == 1),
       objective_(std::move(objective)),
       unit_(std::move(unit)) {}
+
+void ProgressPrinter::set_name(std::string name) {
+  name_ = std::move(name);
+  terminal_ = false;
+}
 
 ProgressPrinter::~ProgressPrinter() { finish(); }
 
@@ -108,12 +127,14 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   const std::uint64_t done = progress.evaluated + progress.resumed;
   const double rate = progress.seconds > 0 ? static_cast<double>(progress.evaluated) / progress.seconds : 0;
   // each with how dear it is where the line is too long for the terminal, which would scroll with every rewrite
-  std::vector<std::pair<int, std::string>> parts{{9, fmt::format("{} of {}", done, progress.total)}};
+  std::vector<std::pair<int, std::string>> parts{
+      {9, fmt::format("{}{}{} of {}", name_, name_.empty() ? "" : ": ", done, progress.total)}};
   if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
   // What is known already comes in no time, and says nothing of how fast the rest will go.
   if (progress.evaluated > 0)
     parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
+  if (!progress.boards.empty()) parts.emplace_back(3, ", " + boards_words(progress.boards));
   if (progress.best) parts.emplace_back(8, fmt::format(", best {} {}", objective_, human(*progress.best, unit_)));
   if (!progress.phase.empty()) {
     parts.emplace_back(6, ", " + progress.phase);

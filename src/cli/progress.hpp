@@ -30,6 +30,8 @@ class ProgressPrinter {
   /// `quiet` prints nothing. `objective` and `unit` name what "best" is.
   ProgressPrinter(bool quiet, std::string objective, std::string unit);
   ~ProgressPrinter();
+  /// Where several sessions tell their progress: each line begins with it, and none is rewritten.
+  void set_name(std::string name);
   void operator()(const SessionProgress& progress);
   /// Ends the rewritten line, so that what follows starts on its own.
   void finish();
@@ -37,7 +39,7 @@ class ProgressPrinter {
  private:
   void line(const std::string& text, bool replace);
   bool quiet_, terminal_;
-  std::string objective_, unit_, phase_;
+  std::string name_, objective_, unit_, phase_;
   double last_printed_ = 0;
   std::optional<double> last_best_;
   bool open_ = false;

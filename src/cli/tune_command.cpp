@@ -1,12 +1,16 @@
 // ergotune tune: finds the best configuration of a problem.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
@@ -62,17 +66,21 @@ void write_winner(const TuneArguments& arguments, const PreparedSession& prepare
       fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(), written.added > 0 ? "a record was added" : "it has this already");
 }
 
-void tune(const TuneArguments& arguments) {
-  // Compiled code passes through with every configuration: giving its memory back each time costs page
-  // faults.
-  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
-  Problem problem = load_with(arguments);
-  SetupOptions setup = setup_with(arguments, problem);
+/// What the command says of a problem and a run, mistakes told.
+struct Asked {
+  Problem problem;
+  SetupOptions setup;
+  SessionOptions options;
+};
+
+Asked read(const TuneArguments& arguments) {
+  Asked asked{load_with(arguments), {}, {}};
+  Problem& problem = asked.problem;
+  SetupOptions& setup = asked.setup = setup_with(arguments, problem);
   if (setup.store.empty()) setup.store = "ergotune.db";
   if (arguments.no_store) setup.store.clear();
   setup.resume = !arguments.no_resume;
-  SessionOptions options = SessionOptions::from(problem.settings);
+  SessionOptions& options = asked.options = SessionOptions::from(problem.settings);
   if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
   if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
   const std::string plan = problem.settings.plan;
@@ -85,26 +93,25 @@ void tune(const TuneArguments& arguments) {
     if (const std::string added = prepare_for_plans(problem, setup, plan); !added.empty())
       fmt::print(stderr, "note: {}\n", added);
   }
-
   options.interrupted = setup.interrupted = interruption();
   if (!arguments.quiet) setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
-  const std::string unit = prepared.objective->unit();
-  if (!arguments.quiet) {
-    fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name,
-               prepared.evaluator->description(), prepared.space->size());
-    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  }
-  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), unit);
-  if (!plan.empty()) {
-    tune_by_plans(prepared, plan, options, progress, arguments.json, arguments.figure.value_or(""));
-    write_winner(arguments, prepared);
-    return;
-  }
+  return asked;
+}
+
+PreparedSession prepare(const Asked& asked, bool quiet) {
+  PreparedSession prepared = prepare_session(asked.problem, asked.setup);
+  if (quiet) return prepared;
+  fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name, prepared.evaluator->description(),
+             prepared.space->size());
+  for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  return prepared;
+}
+
+/// Progress that tells once what a long search without a bound means.
+std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progress, const SessionOptions& options, bool quiet) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   const bool ends = options.early_stop && options.strategy == "auto";
-  bool told = bounded || arguments.quiet;
-  options.progress = [&](const SessionProgress& p) {
+  return [&progress, ends, told = bounded || quiet](const SessionProgress& p) mutable {
     if (!told && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
       progress.finish();
       fmt::print(stderr,
@@ -116,7 +123,83 @@ void tune(const TuneArguments& arguments) {
     }
     progress(p);
   };
-  const SessionResult result = run_session(prepared, options);
+}
+
+/// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
+/// say nothing of another, so they are told one after the other and never ranked.
+void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::vector<DeviceInfo>>& kinds) {
+  const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
+  const auto share = std::make_shared<CompileShare>(asked.setup.live.jobs > 0 ? asked.setup.live.jobs : cores - 1);
+  std::vector<PreparedSession> prepared;
+  for (const std::vector<DeviceInfo>& kind : kinds) {
+    Asked own = asked;
+    std::vector<std::string> ids;
+    for (const DeviceInfo& device : kind) ids.push_back(device.id);
+    own.setup.device = fmt::format("{}", fmt::join(ids, ","));
+    own.setup.live.compile_share = share;
+    prepared.push_back(prepare(own, arguments.quiet));
+  }
+  std::vector<SessionResult> results(kinds.size());
+  std::vector<std::exception_ptr> failures(kinds.size());
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        const PreparedSession& session = prepared[i];
+        ProgressPrinter printer(arguments.quiet, session.objective->name(), session.objective->unit());
+        printer.set_name(session.device.name);
+        SessionOptions options = asked.options;
+        options.progress = [&](const SessionProgress& p) {
+          const std::lock_guard lock(mutex);
+          printer(p);
+        };
+        results[i] = run_session(prepared[i], options);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
+  bool answered = true;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    answered = answered && !results[i].best.empty();
+    if (!results[i].best.empty()) write_winner(arguments, prepared[i]);
+    if (arguments.json) {
+      sessions.push_back(result_document(prepared[i], results[i]));
+    } else {
+      if (i > 0) fmt::print("\n");
+      print_answer(prepared[i], results[i], arguments.file, arguments.top);
+    }
+  }
+  if (arguments.json) print_json({{"sessions", std::move(sessions)}});
+  if (!answered) throw Exit{kNoAnswer};
+}
+
+void tune(const TuneArguments& arguments) {
+  // Compiled code passes through with every configuration: giving its memory back each time costs page
+  // faults.
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
+  Asked asked = read(arguments);
+  const std::string plan = asked.problem.settings.plan;
+  if (is_live(asked.setup.device) && names_several_devices(asked.setup.device)) {
+    const auto kinds = by_kind(devices_named(asked.setup.device, &asked.problem));
+    if (kinds.size() > 1 && !plan.empty()) throw UserError("plans are compared on boards of one kind: name one kind with --device");
+    if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
+  }
+  PreparedSession prepared = prepare(asked, arguments.quiet);
+  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
+  if (!plan.empty()) {
+    tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure.value_or(""));
+    write_winner(arguments, prepared);
+    return;
+  }
+  asked.options.progress = told_progress(progress, asked.options, arguments.quiet);
+  const SessionResult result = run_session(prepared, asked.options);
   progress.finish();
   if (arguments.json) {
     print_json(result_document(prepared, result));
@@ -148,6 +231,8 @@ void add_tune_command(Verb app) {
       "Examples:\n"
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
+      "  ergotune tune gemm.toml --device cuda:all --objective energy\n"
+      "  ergotune tune gemm.toml --worker 'ssh gpu3 {}' --worker 'ssh gpu4 {}'\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
       "  ergotune tune gemm.toml --objective \"pareto(time, energy)\" --json\n"
       "  ergotune tune gemm.toml --strategy genetic --strategy-option population=10 --budget 50\n"

@@ -21,6 +21,7 @@ Json configuration_document(const PreparedSession& prepared, const Entry& result
   document.update(to_json(result.measurement));
   if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
   document["confirmation_rounds"] = result.rounds;
+  if (!result.board.empty()) document["board"] = result.board;
   return document;
 }
 
@@ -125,6 +126,39 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
   }
 }
 
+/// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
+std::string factor_words(const BoardFactors::Factor& factor) {
+  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 196 * factor.standard_error / factor.value);
+}
+
+void print_boards(const SessionResult& result) {
+  if (result.boards.empty()) return;
+  fmt::print("\nBoards, compared by the default on each of them (1: their mean):\n");
+  for (const BoardResult& board : result.boards) {
+    const double rate = 60 * static_cast<double>(board.results) / std::max(1e-9, board.busy_seconds + board.idle_seconds);
+    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", board.id, board.lost ? " (lost)" : "", board.results, rate,
+               100 * board.idle_seconds / std::max(1e-9, board.busy_seconds + board.idle_seconds));
+    for (const char* name : {"time", "energy"})
+      if (const auto factor = board.factors.find(name); factor != board.factors.end())
+        fmt::print("  {} {}", name, factor_words(factor->second));
+    fmt::print("\n");
+  }
+}
+
+Json boards_document(const SessionResult& result) {
+  Json list = Json::array();
+  for (const BoardResult& board : result.boards) {
+    Json document{{"board", board.board},     {"id", board.id},
+                  {"name", board.name},       {"lost", board.lost},
+                  {"measured", board.results}, {"busy_seconds", board.busy_seconds},
+                  {"idle_seconds", board.idle_seconds}};
+    for (const auto& [name, factor] : board.factors)
+      document["factors"][name] = {{"value", factor.value}, {"standard_error", factor.standard_error}, {"n", factor.n}};
+    list.push_back(std::move(document));
+  }
+  return list;
+}
+
 /// Nothing keeps them: all that the compiler or driver said, up to a screen.
 void print_words(const std::string& words) {
   if (words.find('\n') == std::string::npos) return;  // the telling line was all
@@ -201,6 +235,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
                                      {"words", result.commonest_failure_words},
                                      {"count", result.commonest_failure_count}};
   }
+  if (!result.boards.empty()) document["boards"] = boards_document(result);
   document["importance"] = importance_document(prepared.space->parameters(), result.importance);
   document["strategy"] = result.strategy;
   if (!result.explanation.empty()) document["explanation"] = result.explanation;
@@ -232,6 +267,7 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
     print_next_best(prepared, result, top);
     print_importance(prepared.space->parameters(), result.importance);
   }
+  print_boards(result);
   note_disagreement(prepared, result);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
   if (prepared.store) {

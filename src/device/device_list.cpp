@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 
 #include "device/backend.hpp"
 
@@ -94,6 +95,48 @@ std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes) {
   std::vector<DeviceInfo> devices;
   for (const auto& backend : device::backends()) add_devices(backend, devices, notes);
   return devices;
+}
+
+bool names_several_devices(const std::string& text) {
+  if (text.starts_with("replay:")) return false;
+  return text.find(',') != text.npos || text.ends_with(":all");
+}
+
+std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* for_problem) {
+  if (!names_several_devices(text)) return {resolve(text, for_problem)};
+  std::vector<DeviceInfo> devices;
+  const auto add = [&](DeviceInfo device) {
+    if (std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& d) { return d.id == device.id; }))
+      throw UserError(fmt::format("\"{}\" names {} twice", text, device.id));
+    devices.push_back(std::move(device));
+  };
+  std::istringstream parts(text + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part.empty()) throw UserError(fmt::format("\"{}\" has an empty place among its devices", text));
+    if (!part.ends_with(":all")) {
+      add(resolve(part, for_problem));
+      continue;
+    }
+    const std::string backend = part.substr(0, part.size() - 4);
+    std::vector<DeviceInfo> found;
+    for (const auto& known : device::backends())
+      if (known.name == backend) add_devices(known, found, nullptr);
+    if (found.empty()) resolve(backend, for_problem);  // says what there is
+    for (DeviceInfo& device : found) add(std::move(device));
+  }
+  return devices;
+}
+
+std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devices) {
+  const auto same = [](const DeviceInfo& a, const DeviceInfo& b) {
+    return a.backend == b.backend && a.name == b.name && a.driver_version == b.driver_version && a.properties == b.properties;
+  };
+  std::vector<std::vector<DeviceInfo>> kinds;
+  for (const DeviceInfo& device : devices) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return same(k.front(), device); });
+    (kind == kinds.end() ? kinds.emplace_back() : *kind).push_back(device);
+  }
+  return kinds;
 }
 
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem) {

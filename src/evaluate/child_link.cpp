@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,12 +10,11 @@
 #include <fstream>
 
 #include "base/process.hpp"
+#include "evaluate/child_log.hpp"
 #include "evaluate/link.hpp"
 
 namespace ergotune {
 namespace {
-
-constexpr std::size_t kLastWords = 2000;
 
 void collect_descendants(pid_t pid, std::vector<pid_t>& found) {
   std::ifstream children(fmt::format("/proc/{}/task/{}/children", pid, pid));
@@ -25,38 +23,6 @@ void collect_descendants(pid_t pid, std::vector<pid_t>& found) {
     collect_descendants(child, found);
   }
 }
-
-/// A worker's standard error: memory, so that a crash in the middle of a word loses nothing.
-class Log {
- public:
-  // Its number is above those that a child's standard streams and its socket take.
-  Log() {
-    const int fresh = ::memfd_create("ergotune-worker-log", MFD_CLOEXEC);
-    if (fresh < 0) return;
-    descriptor_ = ::fcntl(fresh, F_DUPFD_CLOEXEC, 10);
-    ::close(fresh);
-  }
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-  ~Log() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int descriptor() const { return descriptor_; }
-
-  std::string end_of_text() const {
-    const off_t size = descriptor_ >= 0 ? ::lseek(descriptor_, 0, SEEK_END) : 0;
-    if (size <= 0) return {};
-    const off_t from = std::max<off_t>(0, size - static_cast<off_t>(kLastWords));
-    std::string text(static_cast<std::size_t>(size - from), '\0');
-    const ssize_t n = ::pread(descriptor_, text.data(), text.size(), from);
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    return text;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 ChildProcess start_worker(std::vector<std::string> command, int socket, int log) {
   command.insert(command.end(), {"--descriptor", "3"});
@@ -109,7 +75,7 @@ class ChildLink final : public Link {
     for (const pid_t pid : descendants) ::kill(pid, SIGKILL);
   }
 
-  Log log_;
+  ChildLog log_;
   ChildProcess process_;
 };
 

@@ -16,17 +16,11 @@ constexpr std::size_t kKnownBytes = 256u << 20;
 }
 
 CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
-                         const Problem& problem)
-    : time_limit_(time_limit) {
+                         const Problem& problem, std::shared_ptr<CompileShare> share)
+    : share_(std::move(share)), time_limit_(time_limit) {
   for (const Kernel& kernel : problem.kernels) code_parameters_.push_back(code_parameters(problem, kernel));
   for (std::size_t i = 0; i < seats; ++i)
-    desks_.push_back(std::make_unique<Desk>(Desk{Seat(start, setup), {}, 0}));
-}
-
-std::vector<Seat*> CompileFarm::seats() {
-  std::vector<Seat*> seats;
-  for (auto& desk : desks_) seats.push_back(&desk->seat);
-  return seats;
+    seats_.push_back(&desks_.emplace_back(std::make_unique<Desk>(Desk{Seat(start, setup), {}, 0}))->seat);
 }
 
 void CompileFarm::prepare(Job& job) const {
@@ -48,31 +42,54 @@ void CompileFarm::fill(Job& job) const {
   }
 }
 
-bool CompileFarm::being_compiled(const std::string& key) const {
-  return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) {
-    return desk->job && desk->job->code_keys[desk->kernel] == key;
-  });
+CompileFarm::~CompileFarm() {
+  for (auto& desk : desks_) clear(*desk);
+}
+
+/// Nobody compiles there any more; what was.
+JobPointer CompileFarm::clear(Desk& desk) {
+  JobPointer job = std::exchange(desk.job, nullptr);
+  if (!job) return job;
+  under_way_.erase(job->code_keys[desk.kernel]);
+  if (share_) share_->give();
+  return job;
+}
+
+bool CompileFarm::has_room() const {
+  return std::any_of(seats_.begin(), seats_.end(), [](const Seat* seat) { return seat->idle() || seat->empty(); });
 }
 
 void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
+  const auto count = [&](auto condition) {
+    return static_cast<std::size_t>(
+        std::count_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return condition(desk->seat); }));
+  };
+  starved_ = false;
+  std::size_t starting = count([](const Seat& seat) { return seat.starting(); });
+  const std::size_t could_start = starting + count([](const Seat& seat) { return seat.empty(); });
+  auto free = desks_.begin();
   std::set<std::string> left;  // what no worker is free for
   for (const JobPointer& job : jobs) {
+    free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
+    if (free == desks_.end() && left.size() >= could_start) break;
     for (std::uint32_t kernel = 0; kernel < job->code.size(); ++kernel) {
       const std::string& key = job->code_keys[kernel];
-      if (job->code[kernel] || being_compiled(key)) continue;
-      const auto free =
-          std::find_if(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
+      if (job->code[kernel] || under_way_.contains(key)) continue;
+      free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
       if (free == desks_.end()) {
         left.insert(key);
         continue;
       }
+      if (share_ && !share_->take()) {
+        starved_ = true;
+        return;
+      }
       (*free)->job = job;
       (*free)->kernel = kernel;
+      under_way_.insert(key);
       (*free)->seat.ask(Compile{job->request.id, kernel, job->request.configuration}, time_limit_);
     }
   }
-  auto starting = static_cast<std::size_t>(
-      std::count_if(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->seat.starting(); }));
   for (auto& desk : desks_) {
     if (starting >= left.size()) break;
     if (!desk->seat.empty()) continue;
@@ -98,19 +115,23 @@ void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> bin
   known_[key] = std::move(binary);
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compiled) {
+std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compiled,
+                                                      const std::vector<JobPointer>& waiting) {
   Desk& desk = desk_of(seat);
-  const JobPointer job = std::exchange(desk.job, nullptr);
+  const JobPointer job = clear(desk);
+  const std::string key = job->code_keys[desk.kernel];
   job->compile_seconds += compiled.seconds;
   job->ours += std::max(0.0, seat.since_asked() - compiled.seconds);
   if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
-  job->code[desk.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
-  keep(job->code_keys[desk.kernel], job->code[desk.kernel]);
+  const auto code = job->code[desk.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
+  keep(key, code);
+  for (const JobPointer& other : waiting)
+    if (!other->code[desk.kernel] && other->code_keys[desk.kernel] == key) other->code[desk.kernel] = code;
   return std::nullopt;
 }
 
 std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lost) {
-  const JobPointer job = std::exchange(desk_of(seat).job, nullptr);
+  const JobPointer job = clear(desk_of(seat));
   if (!job) return std::nullopt;
   if (lost.why == Lost::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
@@ -119,8 +140,7 @@ std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lo
 
 void CompileFarm::cancel() {
   for (auto& desk : desks_) {
-    if (desk->job) desk->seat.clear();
-    desk->job.reset();
+    if (clear(*desk)) desk->seat.clear();
   }
 }
 

@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "ergotune/evaluate/live.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "evaluate/job.hpp"
 #include "evaluate/seat.hpp"
@@ -25,12 +27,13 @@ class CompileFarm {
 
   /// `time_limit` in s for one compilation.
   CompileFarm(std::size_t seats, const StartLink& start, const protocol::Setup& setup, double time_limit,
-              const Problem& problem);
+              const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
+  ~CompileFarm();
 
   /// Starts the first worker and waits for it; the compiler's identity. Throws as Seat::start_and_wait does.
   std::string open() { return desks_.front()->seat.start_and_wait("compiler").compiler; }
   std::size_t size() const { return desks_.size(); }
-  std::vector<Seat*> seats();
+  const std::vector<Seat*>& seats() const { return seats_; }
 
   /// To be called once for each new job.
   void prepare(Job& job) const;
@@ -40,8 +43,13 @@ class CompileFarm {
   /// Throws Error when one cannot be started.
   void hand_out(const std::vector<JobPointer>& jobs);
   bool busy() const;
+  /// hand_out() may do something: a worker has nothing to do, or could be started.
+  bool has_room() const;
+  /// Something waits until other sessions compile less: look again soon.
+  bool starved() const { return starved_; }
 
-  std::optional<Failure> take(Seat& seat, protocol::Compiled compiled);
+  /// Those of `waiting` that wait for the same code have it then.
+  std::optional<Failure> take(Seat& seat, protocol::Compiled compiled, const std::vector<JobPointer>& waiting);
   std::optional<Failure> take(Seat& seat, const Lost& lost);
   /// Ends those that are at work.
   void cancel();
@@ -53,12 +61,16 @@ class CompileFarm {
     std::uint32_t kernel = 0;
   };
   Desk& desk_of(const Seat& seat);
-  bool being_compiled(const std::string& key) const;
+  JobPointer clear(Desk& desk);
   void keep(const std::string& key, std::shared_ptr<const Binary> binary);
 
+  std::shared_ptr<CompileShare> share_;
+  bool starved_ = false;
   double time_limit_;
   std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: what its code depends on
   std::vector<std::unique_ptr<Desk>> desks_;
+  std::vector<Seat*> seats_;          ///< of the desks
+  std::set<std::string> under_way_;  ///< keys of code that is being compiled
   std::map<std::string, std::shared_ptr<const Binary>> known_;
   std::size_t known_bytes_ = 0;
 };

@@ -24,6 +24,8 @@ struct Job {
   ControlSetting setting;
   /// It ran under another setting and is being run once more.
   bool again = false;
+  /// It ran under conditions of the node that its board's reference did not meet, and is being run once more.
+  bool disturbed = false;
   /// Requests that came later and went before it.
   int passed_by = 0;
   /// By kernel of the problem: what the code depends on, and the code once it is there.

@@ -1,6 +1,7 @@
 #include "ergotune/evaluate/live.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -46,8 +47,14 @@ struct LiveEvaluator::State {
                                                           : options.worker_command)) {}
 };
 
+static LiveOptions with_devices(const Problem& problem, LiveOptions options) {
+  if (options.devices.empty() && names_several_devices(options.device))
+    for (const DeviceInfo& device : devices_named(options.device, &problem)) options.devices.push_back(device.id);
+  return options;
+}
+
 LiveEvaluator::LiveEvaluator(const Problem& problem, LiveOptions options)
-    : state_(std::make_unique<State>(problem, options)) {}
+    : state_(std::make_unique<State>(problem, with_devices(problem, std::move(options)))) {}
 LiveEvaluator::~LiveEvaluator() = default;
 
 const DeviceInfo& LiveEvaluator::device() const { return state_->scheduler.device(); }
@@ -58,13 +65,18 @@ bool LiveEvaluator::establish_reference(const std::vector<Configuration>& candid
   return state_->scheduler.establish_reference(candidates);
 }
 
-void LiveEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) {
-  state_->scheduler.set_controls(std::make_unique<SlotControls>(std::move(session), std::move(parameters)));
+void LiveEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                                 std::size_t device) {
+  state_->scheduler.set_controls(std::make_unique<SlotControls>(std::move(session), std::move(parameters)), device);
 }
+std::vector<DeviceInfo> LiveEvaluator::devices() const { return state_->scheduler.devices(); }
+std::vector<BoardShare> LiveEvaluator::boards() const { return state_->scheduler.boards(); }
 
 std::string LiveEvaluator::description() const {
   const std::string control = state_->scheduler.control();
-  const std::string words = fmt::format("{} ({})", device().id, device().name);
+  std::vector<std::string> ids;
+  for (const DeviceInfo& one : devices()) ids.push_back(one.id);
+  const std::string words = fmt::format("{} ({})", fmt::join(ids, ", "), device().name);
   return control.empty() ? words : fmt::format("{}, clocks set through {}", words, control);
 }
 

@@ -111,8 +111,8 @@ const DeviceInfo& InProcessEvaluator::device() const { return state_->device->in
 const std::string& InProcessEvaluator::compiler_identity() const { return state_->step.identity(); }
 std::vector<std::string> InProcessEvaluator::notes() const { return state_->notes; }
 
-void InProcessEvaluator::set_controls(std::unique_ptr<ControlSession> session,
-                                      std::vector<Parameter> parameters) {
+void InProcessEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                                      std::size_t) {
   state_->controls = std::make_unique<SlotControls>(std::move(session), std::move(parameters));
 }
 

@@ -2,46 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "evaluate/wire_fields.hpp"
 #include "kernel/compile_cache.hpp"
 
 namespace ergotune {
-
-static constexpr Status last_value(Status) { return Status::unsupported; }
-static constexpr Provenance last_value(Provenance) { return Provenance::modelled; }
-
-static auto fields(Value& value) {
-  // Whatever a variant of these kinds holds is a value.
-  return std::tie(const_cast<std::variant<bool, std::int64_t, double, std::string>&>(value.data()));
-}
-static auto fields(DeviceInfo& info) {
-  auto& [id, name, backend, uuid, pci_address, driver_version, is_cpu, properties] = info;
-  return std::tie(id, name, backend, uuid, pci_address, driver_version, is_cpu, properties);
-}
-static auto fields(MeasureSettings& settings) {
-  auto& [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds] = settings;
-  return std::tie(precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds);
-}
-static auto fields(MeasureOptions& options) {
-  // A structured binding cannot name a base's members beside its own: what MeasureOptions adds is told by hand.
-  return std::tuple_cat(fields(static_cast<MeasureSettings&>(options)),
-                        std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
-}
-static auto fields(RunOptions& options) {
-  auto& [give_up_above, objective_quantity, reference_only, resources_only, watched, asked_clock_mhz, clock_tolerance,
-         set_at, look_only] = options;
-  return std::tie(give_up_above, objective_quantity, reference_only, resources_only, watched, asked_clock_mhz,
-                  clock_tolerance, set_at, look_only);
-}
-static auto fields(Quantity& quantity) {
-  auto& [value, standard_error, n, method, sensor, provenance] = quantity;
-  return std::tie(value, standard_error, n, method, sensor, provenance);
-}
-static auto fields(Measurement& measurement) {
-  auto& [status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds,
-         verify_seconds, measure_seconds, tuner_seconds, finished_at] = measurement;
-  return std::tie(status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds,
-                  verify_seconds, measure_seconds, tuner_seconds, finished_at);
-}
 
 namespace protocol {
 
@@ -77,35 +41,10 @@ static auto fields(Ran& ran) {
 }
 static auto fields(Stop&) { return std::tie(); }
 
-namespace {
-
-constexpr std::string_view kMagic = "ERGW";
-
-struct Header {
-  std::uint8_t version = kVersion, type = 0;
-  std::uint16_t reserved = 0;
-  std::uint32_t length = 0;
-};
-auto fields(Header& header) {
-  auto& [version, type, reserved, length] = header;
-  return std::tie(version, type, reserved, length);
-}
-constexpr std::size_t kHeader = 12;  ///< bytes of magic and header
-
-}  // namespace
-
 std::string encode(const Message& message) {
   Writer writer;
   std::visit([&](const auto& held) { writer(held); }, message);
-  const std::string payload = writer.take();
-  if (payload.size() > kLargestPayload) {
-    throw ProtocolError(fmt::format("a message of {:.1f} GB is too large for a worker",
-                                    static_cast<double>(payload.size()) / 1e9));
-  }
-  Header header;
-  header.type = static_cast<std::uint8_t>(message.index() + 1);
-  header.length = static_cast<std::uint32_t>(payload.size());
-  return std::string(kMagic) + Writer()(header).take() + payload;
+  return frame(kKind, static_cast<std::uint8_t>(message.index() + 1), writer.take());
 }
 
 Message decode(std::uint8_t type, std::string_view payload) {
@@ -115,34 +54,10 @@ Message decode(std::uint8_t type, std::string_view payload) {
   return message;
 }
 
-void FrameReader::append(std::string_view bytes) {
-  // Moved to the front only when the consumed part dominates: amortised linear.
-  if (start_ > 0 && start_ >= buffer_.size() / 2) {
-    buffer_.erase(0, start_);
-    start_ = 0;
-  }
-  buffer_.append(bytes);
-}
-
 std::optional<Message> FrameReader::next() {
-  const std::string_view held = std::string_view(buffer_).substr(start_);
-  if (!kMagic.starts_with(held.substr(0, kMagic.size()))) throw ProtocolError("bytes that are no message");
-  if (held.size() < kHeader) return std::nullopt;
-  const auto header = Reader(held.substr(kMagic.size(), kHeader - kMagic.size())).take<Header>();
-  if (header.version != kVersion) {
-    throw ProtocolError(
-        fmt::format("protocol version {}, but this program speaks {}", header.version, kVersion));
-  }
-  if (header.reserved != 0 || header.length > kLargestPayload)
-    throw ProtocolError("a damaged message header");
-  if (held.size() < kHeader + header.length) return std::nullopt;
-  Message message = decode(header.type, held.substr(kHeader, header.length));
-  start_ += kHeader + header.length;
-  if (start_ == buffer_.size()) {
-    buffer_.clear();
-    start_ = 0;
-  }
-  return message;
+  const auto frame = cutter_.next();
+  if (!frame) return std::nullopt;
+  return decode(frame->type, frame->payload);
 }
 
 }  // namespace protocol

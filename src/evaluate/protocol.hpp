@@ -1,9 +1,7 @@
 // What the session and its workers say to each other: typed messages as bytes. It knows nothing of its
 // transport, and it believes nothing: every length is checked, so that a worker whose memory a kernel has
 // trampled on cannot take the session down.
-//
-// A frame is: magic "ERGW", version (1 byte), type (1 byte), two zero bytes, payload length (4 bytes),
-// payload (base/serialise.hpp says how values lie in it).
+// Messages lie in frames (evaluate/frames.hpp), whose payloads are as base/serialise.hpp says.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/serialise.hpp"
+#include "evaluate/frames.hpp"
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/measure/runner.hpp"
@@ -22,9 +21,7 @@
 
 namespace ergotune::protocol {
 
-constexpr std::uint8_t kVersion = 3;
-/// No frame is larger: a length beyond it is garbage, not a message.
-constexpr std::uint32_t kLargestPayload = 1u << 30;
+constexpr FrameKind kKind{"ERGW", 3};
 
 using ProtocolError = FormatError;
 
@@ -95,15 +92,14 @@ Message decode(std::uint8_t type, std::string_view payload);
 /// Cuts a stream of bytes that arrive in any portions into messages.
 class FrameReader {
  public:
-  void append(std::string_view bytes);
+  void append(std::string_view bytes) { cutter_.append(bytes); }
   /// The next whole message, or nullopt while more bytes are needed. Throws ProtocolError on garbage.
   std::optional<Message> next();
   /// Bytes held.
-  std::size_t held() const { return buffer_.size() - start_; }
+  std::size_t held() const { return cutter_.held(); }
 
  private:
-  std::string buffer_;
-  std::size_t start_ = 0;
+  FrameCutter cutter_{kKind};
 };
 
 }  // namespace ergotune::protocol

@@ -3,6 +3,8 @@
 // condition variable stand between them and it.
 #pragma once
 
+#include <poll.h>
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -24,14 +26,17 @@ namespace ergotune {
 
 class Scheduler {
  public:
-  /// Starts the first runner and waits until it is ready, then one compile worker. Throws as LiveEvaluator
-  /// does.
+  /// Starts a runner for each of the devices that the options name and waits until they are ready, then one compile
+  /// worker. Throws as LiveEvaluator does.
   Scheduler(const Problem& problem, const LiveOptions& options, StartLink start);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  const DeviceInfo& device() const { return device_; }
+  const DeviceInfo& device() const { return devices_.front(); }
+  const std::vector<DeviceInfo>& devices() const { return devices_; }
+  /// Empty where there is one device.
+  std::vector<BoardShare> boards();
   const std::string& compiler_identity() const { return compiler_identity_; }
   const std::vector<std::string>& notes() const { return notes_; }
   std::size_t capacity() const;
@@ -44,8 +49,8 @@ class Scheduler {
   void cancel();
   /// When this returns the journal from before is not used any more.
   void set_journal(RunJournal* journal);
-  /// Those of the first slot's device.
-  void set_controls(std::unique_ptr<SlotControls> controls);
+  /// Those of a device, by its position.
+  void set_controls(std::unique_ptr<SlotControls> controls, std::size_t device = 0);
   /// The control's id; empty when there is none.
   std::string control() const;
   bool establish_reference(const std::vector<Configuration>& candidates);
@@ -65,6 +70,8 @@ class Scheduler {
   void wake();
   void ask_for_reference(std::size_t slot, const Configuration& configuration);
 
+  void open_slots(const LiveOptions& options, const StartLink& start, protocol::Setup setup);
+
   // All below is done by the scheduler's thread alone.
   void loop();
   /// False: it is time to end.
@@ -73,9 +80,11 @@ class Scheduler {
   void read_workers();
   void hand_out();
   void start_next(Slot& slot);
+  bool somebody_measures() const;
   void check(const Event& event);
   void handle(Slot& slot, Event event);
   void handle(Seat& compiler, Event event);
+  void read(std::size_t place, Seat& seat, const std::function<void(Event)>& handle);
   void accept(const JobPointer& job);
   /// True where it was still waiting.
   bool remove(const JobPointer& job);
@@ -87,7 +96,9 @@ class Scheduler {
   void break_down();
 
   // Set by the constructor.
-  DeviceInfo device_;
+  std::vector<DeviceInfo> devices_;
+  bool one_at_a_time_ = false;  ///< slots would disturb each other
+  bool compiling_disturbs_ = false;
   std::string compiler_identity_;
   std::vector<std::string> notes_;
   Descriptor reference_file_, wake_;
@@ -97,8 +108,10 @@ class Scheduler {
   std::vector<Slot> slots_;
   std::optional<CompileFarm> farm_;
   std::vector<JobPointer> waiting_;  ///< in the order in which they came; compiled or not
+  std::vector<pollfd> polled_;       ///< the wake-up call, slots, compilers; -1 where a seat is empty
   std::vector<EvaluationResult> ended_;  ///< not yet published
   RunJournal* journal_ = nullptr;
+  std::size_t first_slot_ = 0;  ///< that is asked first
   int failures_in_a_row_ = 0;  ///< workers that ended before they could serve
   bool over_ = false, stop_ = false;
 

@@ -29,7 +29,7 @@ void Seat::start() {
 }
 
 Ready Seat::start_and_wait(const char* what) {
-  start();
+  if (empty()) start();
   try {
     const std::optional<Message> answer = link_->channel().receive(kStartSeconds);
     if (!answer) throw Error(fmt::format("the {} did not start within {:.0f} s", what, kStartSeconds));

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <deque>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/random.hpp"
 #include "ergotune/measure/execution_parameters.hpp"
 #include "ergotune/problem/load.hpp"
 
@@ -24,13 +26,34 @@ class Simulated : public Evaluator {
  public:
   Simulated(const DeviceProfile& profile, const Problem& problem, const SearchSpace& space,
             const SimulationOptions& options)
-      : device_(profile, problem, space.parameters(), options) {}
+      : device_(profile, problem, space.parameters(), options) {
+    Random random(options.seed);
+    for (int i = 0; i < options.boards; ++i) {
+      const std::string id = fmt::format("sim:{}:{}", profile.name, i);
+      boards_.push_back({{id, id, profile.name, 0, 0, 0, false}, 1, 1});
+      if (i == 0) continue;
+      boards_.back().time = std::exp(0.01 * random.normal());
+      boards_.back().power = std::exp(0.03 * random.normal());
+    }
+  }
 
-  std::string description() const override { return fmt::format("simulated {}", device_.profile().name); }
+  std::string description() const override {
+    const std::string words = fmt::format("simulated {}", device_.profile().name);
+    return boards_.size() > 1 ? fmt::format("{} boards of {}", boards_.size(), words) : words;
+  }
   Provenance provenance() const override { return Provenance::simulated; }
+  std::size_t capacity() const override { return boards_.size(); }
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
+
+  std::vector<BoardShare> boards() const override {
+    std::vector<BoardShare> shares;
+    if (boards_.size() < 2) return shares;
+    for (const SimulatedBoard& board : boards_) shares.push_back(board.share);
+    return shares;
+  }
+
   std::optional<EvaluationResult> wait(double) override {
     if (queue_.empty()) return std::nullopt;
     const EvaluationRequest request = std::move(queue_.front());
@@ -38,13 +61,40 @@ class Simulated : public Evaluator {
     EvaluationResult result{request.id, request.index, {}};
     result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
     result.measurement.finished_at = wall_seconds();
+    if (boards_.size() > 1) result.board = ran_on(board_for(request), result.measurement);
     return result;
   }
 
  private:
+  struct SimulatedBoard {
+    BoardShare share;
+    double time = 1, power = 1;
+  };
+
+  SimulatedBoard& board_for(const EvaluationRequest& request) {
+    for (SimulatedBoard& board : boards_)
+      if (board.share.board == request.board) return board;
+    return boards_[turn_++ % boards_.size()];
+  }
+  static std::string ran_on(SimulatedBoard& board, Measurement& measurement) {
+    const auto scale = [&](const char* name, double by) {
+      const auto found = measurement.quantities.find(name);
+      if (found == measurement.quantities.end()) return;
+      found->second.value *= by;
+      found->second.standard_error *= by;
+    };
+    scale("time", board.time);
+    scale("power", board.power);
+    scale("energy", board.time * board.power);
+    ++board.share.results;
+    board.share.busy_seconds += measurement.verify_seconds + measurement.measure_seconds;
+    return board.share.board;
+  }
+
   SimulatedDevice device_;
   std::deque<EvaluationRequest> queue_;
-  std::uint64_t repeats_ = 0;
+  std::vector<SimulatedBoard> boards_;
+  std::uint64_t repeats_ = 0, turn_ = 0;
 };
 
 class ProfileControl : public Control {

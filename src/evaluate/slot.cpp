@@ -1,8 +1,10 @@
 #include "evaluate/slot.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "ergotune/base/clock.hpp"
@@ -19,17 +21,31 @@ Measurement failed_measurement(Status status, const std::string& message) {
   return measurement;
 }
 
+namespace {
+
+/// Conditions of the node, not of the configuration: heat, a brake, another board's clock. A power cap is not among them: a
+/// kernel that draws the board's limit meets it each time.
+constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware thermal", "power brake", "sync boost"};
+
+}  // namespace
+
 std::vector<std::string> Slot::open() {
   const Ready ready = seat_.start_and_wait("runner");
   device_ = ready.device;
   has_reference_ = ready.has_reference;
+  opened_at_ = host_seconds();
   return ready.notes;
+}
+
+BoardShare Slot::state() const {
+  const double busy = busy_ + (job_ ? seat_.since_asked() : 0);
+  return {board(), device_.id, device_.name, results_, busy, std::max(0.0, host_seconds() - opened_at_ - busy), false};
 }
 
 std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) const {
   std::vector<JobPointer> mine;
   for (const JobPointer& job : waiting) {
-    if (!job->slot || *job->slot == number_) mine.push_back(job);
+    if (may_run(*job)) mine.push_back(job);
   }
   if (!controls_) return mine;
   std::vector<ControlSetting> settings;
@@ -42,6 +58,11 @@ std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) c
 }
 
 JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
+  if (!controls_) {
+    const auto ready = std::find_if(waiting.begin(), waiting.end(),
+                                    [&](const JobPointer& job) { return may_run(*job) && job->compiled(); });
+    return ready == waiting.end() ? nullptr : *ready;
+  }
   const std::vector<JobPointer> ordered = in_order(waiting);
   for (const JobPointer& job : ordered) {
     if (job->setting != ordered.front()->setting) break;
@@ -85,8 +106,27 @@ Slot::Finished Slot::take(Ran ran) {
     finished.wanted_again =
         controls_->judge(finished.job->setting, finished.measurement, std::exchange(finished.job->again, true));
   }
+  busy_ += seat_.since_asked();
+  if (!finished.wanted_again && disturbed(finished.job->request, finished.measurement))
+    finished.wanted_again = !std::exchange(finished.job->disturbed, true);
+  results_ += !finished.wanted_again && !finished.job->reference_only;
   if (!ran.healthy) seat_.clear();
   return finished;
+}
+
+/// Whether it ran under a condition of the node that this board's reference did not meet; told in a warning.
+bool Slot::disturbed(const EvaluationRequest& request, Measurement& measurement) {
+  std::set<std::string> reasons;
+  for (const std::string& warning : measurement.warnings)
+    if (std::find(kDisturbances.begin(), kDisturbances.end(), warning) != kDisturbances.end()) reasons.insert(warning);
+  if (request.reference) {
+    reference_reasons_ = reasons;
+    compares_ = true;
+  }
+  std::erase_if(reasons, [&](const std::string& reason) { return reference_reasons_.contains(reason); });
+  if (reasons.empty() || !compares_) return false;
+  measurement.warnings.push_back(fmt::format("disturbed: the reference on this board met no {}", fmt::join(reasons, ", ")));
+  return true;
 }
 
 std::optional<Slot::Finished> Slot::take(const Lost& lost) {

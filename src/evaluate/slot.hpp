@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,15 @@ class Slot {
   Slot(std::size_t number, const StartLink& start, const protocol::Setup& setup, double time_limit)
       : number_(number), time_limit_(time_limit), seat_(start, setup) {}
 
-  /// Starts the runner and waits for it; what it has to say. Throws as Seat::start_and_wait does.
+  /// Starts the runner and waits for it; what it has to say. Throws as Seat::start_and_wait does. It may have been started
+  /// before, so that several start side by side.
   std::vector<std::string> open();
   Seat& seat() { return seat_; }
   const DeviceInfo& device() const { return device_; }
   /// What results carry: the device's UUID, else its id.
   const std::string& board() const { return device_.uuid.empty() ? device_.id : device_.uuid; }
+  /// What it has done so far, as told to users.
+  BoardShare state() const;
   /// There are outputs to compare with, or none are wanted.
   bool has_reference() const { return has_reference_; }
   bool running() const { return job_ != nullptr; }
@@ -40,6 +44,7 @@ class Slot {
 
   /// Those of `waiting` that may run here, in the order in which they should: it changes clocks seldom.
   std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
+  bool may_run(const Job& job) const { return !job.slot || *job.slot == number_; }
   /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
   /// A setting is left only when nobody waits for it any more: going there and back takes longer than waiting
   /// for a compiler. But nobody is passed by for ever: a strategy waits for its answers in about the order in which it
@@ -49,6 +54,7 @@ class Slot {
   /// setting.
   std::optional<Measurement> apply_setting(const Job& job);
   void run(JobPointer job);
+  std::size_t number() const { return number_; }
   /// Requests that may go before an older one for the sake of its setting.
   static constexpr int kPatience = 16;
 
@@ -60,6 +66,8 @@ class Slot {
   void cancel();
 
  private:
+  bool disturbed(const EvaluationRequest& request, Measurement& measurement);
+
   std::size_t number_;
   double time_limit_;
   DeviceInfo device_;
@@ -69,6 +77,10 @@ class Slot {
   Seat seat_;
   JobPointer job_;
   bool looking_ = false;  ///< what runs is a look at the board
+  std::set<std::string> reference_reasons_;  ///< that held the clock down while the reference ran here
+  bool compares_ = false;                    ///< a reference has run here
+  std::uint64_t results_ = 0;
+  double busy_ = 0, opened_at_ = 0;  ///< s; host_seconds()
 };
 
 /// A measurement that failed now.

@@ -43,7 +43,7 @@ Json describe(const KernelSource& source) {
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
   Json included = Json::array();
-  for (const auto& [name, text] : included_files(source.text, folders))
+  for (const auto& [name, text, path] : included_files(source.text, folders))
     included.push_back({name, text_of(text)});
   return Json{
       {"language", to_string(source.language)}, {"text", text_of(source.text)}, {"included", included}};

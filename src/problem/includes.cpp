@@ -38,7 +38,7 @@ void collect_includes(const std::string& source, const std::vector<std::string>&
       if (failed || !std::filesystem::is_regular_file(file, failed)) continue;
       if (seen.insert(file).second) {
         if (auto text = read_file(file)) {
-          files.push_back({name, *text});
+          files.push_back({name, *text, file});
           std::vector<std::string> deeper{file.parent_path().string()};
           deeper.insert(deeper.end(), folders.begin(), folders.end());
           collect_includes(*text, deeper, seen, files);
@@ -72,7 +72,7 @@ std::vector<IncludedFile> included_files(const std::string& source, const std::v
 
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
   std::string contents;
-  for (const auto& [name, text] : included_files(source, folders))
+  for (const auto& [name, text, path] : included_files(source, folders))
     contents += fmt::format("{}:{}{}:{}", name.size(), name, text.size(), text);
   return contents.empty() ? std::string() : content_hash(contents);
 }

@@ -15,6 +15,7 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
 struct IncludedFile {
   std::string name;  ///< as the source writes it
   std::string text;
+  std::filesystem::path path;  ///< where it was found
 };
 /// The files that `source` includes, found beside it or in `folders`, recursively, each once, in the order
 /// they are met. System headers are not followed: the compiler's identity stands for them.

@@ -21,6 +21,7 @@ std::string to_string(RowKind kind) {
   switch (kind) {
     case RowKind::confirmation: return "confirmation";
     case RowKind::confirmed: return "confirmed";
+    case RowKind::reference: return "reference";
     case RowKind::search: break;
   }
   return "search";
@@ -32,7 +33,7 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
   std::map<Configuration, std::size_t> seen;
   std::vector<Found> found;
   for (StoredRow& row : rows) {
-    if (row.kind == RowKind::confirmation) continue;
+    if (row.kind == RowKind::confirmation || row.kind == RowKind::reference) continue;
     const auto [place, added] = seen.emplace(row.configuration, found.size());
     if (added) found.emplace_back();
     Found& of = found[place->second];

@@ -263,7 +263,7 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
     m.measure_seconds = rows.real(11);
     m.tuner_seconds = rows.real(12);
     m.finished_at = rows.real(13);
-    for (const RowKind kind : {RowKind::confirmation, RowKind::confirmed})
+    for (const RowKind kind : {RowKind::confirmation, RowKind::confirmed, RowKind::reference})
       if (rows.text(14) == to_string(kind)) row.kind = kind;
     row.run = rows.integer(15);
     row.stage = rows.text(16);

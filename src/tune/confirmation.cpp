@@ -22,12 +22,14 @@ constexpr double kChance = 0.02;
 constexpr int kRaces = 4;
 // Where what was measured once looks better than all that was confirmed, it is confirmed as well: so often at most.
 constexpr int kConfirmationBatches = 3;
+// A board that is lost meanwhile takes its rounds with it: they begin again on another.
+constexpr int kLostBoards = 3;
 
 }  // namespace
 
 
-ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds)
-    : order_(candidates.size()), rounds_left_(rounds), sent_(candidates.size()) {
+ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board)
+    : order_(candidates.size()), rounds_left_(rounds), sent_(candidates.size()), board_(std::move(board)) {
   for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -44,6 +46,7 @@ std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
     Wanted wanted;
     wanted.index = candidates_[order_[sent_++]].index;
     wanted.kind = RowKind::confirmation;
+    wanted.board = board_;
     list.push_back(wanted);
   }
   under_way_ += list.size();
@@ -52,6 +55,7 @@ std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
 
 void ConfirmationSource::take(const Wanted& wanted, const Measurement& measurement, bool) {
   --under_way_;
+  boards_.insert(wanted.board);
   for (Candidate& candidate : candidates_) {
     if (candidate.index == wanted.index) candidate.rounds.push_back(measurement);
   }
@@ -63,7 +67,7 @@ Confirmation::Confirmation(Ledger& ledger, Objective& objective, Standing& stand
 
 /// Who is confirmed next: the first of the ranking that are not yet, and the default beside them.
 std::vector<ConfigurationIndex> Confirmation::candidates() {
-  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  const std::vector<ConfigurationIndex> ranking = standing_.candidates();
   std::optional<ConfigurationIndex> leader;
   if (!ranking.empty() && is_confirmed(ranking.front())) leader = ranking.front();
   std::vector<ConfigurationIndex> list;
@@ -72,7 +76,7 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
     if (list.size() >= kConfirmedCandidates && !near_best(index, ranking.front())) break;
     if (is_confirmed(index)) continue;
     // Once somebody is confirmed, only those who look better than him are asked to show it.
-    if (leader && !objective_.better(standing_.measurement(index), standing_.measurement(*leader))) continue;
+    if (leader && !objective_.better(standing_.judged(index), standing_.judged(*leader))) continue;
     list.push_back(index);
   }
   if (!list.empty() && leader && std::find(list.begin(), list.end(), *leader) == list.end()) list.push_back(*leader);
@@ -82,13 +86,31 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
   return list;
 }
 
-bool Confirmation::confirm(const std::vector<ConfigurationIndex>& candidates) {
-  ConfirmationSource source(candidates, kConfirmationRounds);
+/// Of several the first that is there; empty where there is one.
+std::string Confirmation::choose_board() const {
+  const std::vector<BoardShare> boards = ledger_.evaluator().boards();
+  if (std::any_of(boards.begin(), boards.end(), [&](const BoardShare& b) { return b.board == board_ && !b.lost; })) return board_;
+  const auto first = std::find_if(boards.begin(), boards.end(), [](const BoardShare& b) { return !b.lost; });
+  return first == boards.end() ? std::string() : first->board;
+}
+
+bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
+  if (const std::string board = choose_board(); board != board_) {
+    rounds_.clear();
+    board_ = board;
+  }
+  // What was confirmed on another board says nothing beside these: it is measured again.
+  for (const ConfigurationIndex index : standing_.order()) {
+    const bool elsewhere = is_confirmed(index) && ledger_.find(index)->board != board_;
+    if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end()) candidates.push_back(index);
+  }
+  ConfirmationSource source(candidates, kConfirmationRounds, board_);
   if (!ledger_.drive(source).empty()) return false;
+  if (source.boards().size() > 1 && lost_boards_++ < kLostBoards) return confirm(std::move(candidates));
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<Measurement>& rounds = rounds_[candidate.index];
     rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
-    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec());
+    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec(), board_);
     standing_.see(candidate.index);
   }
   standing_.judge_again();

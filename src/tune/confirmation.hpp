@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ergotune/base/random.hpp"
@@ -22,7 +24,10 @@ class ConfirmationSource : public Source {
     std::vector<Measurement> rounds;
   };
 
-  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds);
+  /// `board`: the one of several that measures them all; empty where there is one.
+  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {});
+  /// The boards that did: more than one where the first was lost meanwhile.
+  const std::set<std::string>& boards() const { return boards_; }
   std::vector<Wanted> next(std::size_t room) override;
   void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
   /// With all of their rounds once the ledger says that the source has finished.
@@ -33,6 +38,8 @@ class ConfirmationSource : public Source {
   std::vector<std::size_t> order_;
   int rounds_left_;
   std::size_t sent_, under_way_ = 0;
+  std::string board_;
+  std::set<std::string> boards_;
   Random random_{7};
 };
 
@@ -55,7 +62,8 @@ class Confirmation {
   bool possible() const;
   bool is_confirmed(ConfigurationIndex index) const { return ledger_.find(index)->confirmed_for == objective_.spec(); }
   std::vector<ConfigurationIndex> candidates();
-  bool confirm(const std::vector<ConfigurationIndex>& candidates);
+  bool confirm(std::vector<ConfigurationIndex> candidates);
+  std::string choose_board() const;
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// Those that were confirmed, best first, with what is known of them.
   struct Confirmed {
@@ -71,6 +79,8 @@ class Confirmation {
   std::optional<ConfigurationIndex> beside_;
   std::function<void()> tell_;
   std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
+  std::string board_;  ///< that measured them
+  int lost_boards_ = 0;
   double seconds_ = 0;
 };
 

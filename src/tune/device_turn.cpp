@@ -75,4 +75,17 @@ std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::functio
   }
 }
 
+std::shared_ptr<void> wait_for_turns(std::vector<DeviceInfo> devices, const std::function<void(const std::string&)>& announce,
+                                     const std::atomic<bool>* interrupted) {
+  if (devices.size() == 1) return wait_for_turn(devices.front(), announce, interrupted);
+  std::sort(devices.begin(), devices.end(),
+            [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
+  auto turns = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  for (const DeviceInfo& device : devices) {
+    turns->push_back(wait_for_turn(device, announce, interrupted));
+    if (interrupted && interrupted->load()) return nullptr;
+  }
+  return turns;
+}
+
 }  // namespace ergotune

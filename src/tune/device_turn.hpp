@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ergotune/device/device.hpp"
 
@@ -17,5 +18,10 @@ namespace ergotune {
 /// and `announce` is empty.
 std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::function<void(const std::string&)>& announce,
                                     const std::atomic<bool>* interrupted);
+
+/// The same for several, in an order of their own, so that two who want the same ones do not wait for each other. Where one does
+/// not come (interrupted) none is held.
+std::shared_ptr<void> wait_for_turns(std::vector<DeviceInfo> devices, const std::function<void(const std::string&)>& announce,
+                                     const std::atomic<bool>* interrupted);
 
 }  // namespace ergotune

@@ -57,6 +57,8 @@ void Ledger::load() {
     if (!same_metrics(before, row.measurement)) changed.push_back(row);
   }
   if (!changed.empty()) options_.store->set_metrics(changed);
+  for (const StoredRow& row : rows)
+    if (row.kind == RowKind::reference) factors_.add(row.board, row.measurement);
   for (StoredRow& row : counting_rows(std::move(rows), options_.store->runs(options_.session))) {
     const auto index = space_.index_of(row.configuration);
     if (!index) continue;
@@ -64,7 +66,8 @@ void Ledger::load() {
       to_retry_.push_back(*index);
       continue;
     }
-    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, std::move(row.searched)});
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, std::move(row.searched),
+              std::move(row.board)});
     ++resumed_;
   }
 }
@@ -92,6 +95,14 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
     }
   }
   if (options_.further_metrics) options_.further_metrics(measurement, configuration);
+}
+
+std::optional<Measurement> Ledger::levelled(const Entry& entry) const {
+  if (!factors_.several() || !usable(entry.measurement.status)) return std::nullopt;
+  Measurement level = entry.measurement;
+  if (!factors_.level(level, entry.board)) return std::nullopt;
+  compute_metrics(level, space_.configuration(entry.index));
+  return level;
 }
 
 void Ledger::remember(Entry entry) {
@@ -136,7 +147,9 @@ void Ledger::submit(const Wanted& wanted) {
   request.index = wanted.index;
   request.configuration = wanted.resources_of ? *wanted.resources_of : space_.configuration(wanted.index);
   request.resources_only = wanted.resources_of.has_value();
-  request.repeat = wanted.kind == RowKind::confirmation;
+  request.repeat = wanted.kind != RowKind::search;
+  request.reference = wanted.kind == RowKind::reference;
+  request.board = wanted.board;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
   {
@@ -180,7 +193,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   row.kind = asked.wanted.kind;
   row.run = run_;
   row.stage = stage_;
-  row.board = std::move(result.board);
+  row.board = asked.wanted.board = std::move(result.board);
   compute_metrics(row.measurement, row.configuration);
   evaluators_own_ += row.measurement.tuner_seconds;
   if (options_.store) {
@@ -189,7 +202,9 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt});
+    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt, row.board});
+  } else if (row.kind == RowKind::reference) {
+    factors_.add(row.board, row.measurement);
   }
   source.take(asked.wanted, row.measurement, true);
 }
@@ -234,8 +249,10 @@ void Ledger::set_phase(const std::string& phase) {
   options_.store->set_phase(run_, phase);
 }
 
-void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective) {
+void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
+                     const std::string& board) {
   StoredRow row;
+  row.board = board;
   row.configuration = space_.configuration(index);
   row.measurement = std::move(mean);
   row.kind = RowKind::confirmed;
@@ -247,6 +264,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   if (!entry.searched) entry.searched = std::move(entry.measurement);
   entry.measurement = row.measurement;
   entry.rounds = rounds;
+  entry.board = board;
   entry.confirmed_for = objective;
   if (!options_.store || run_ == 0) return;
   const std::lock_guard lock(mutex_);

@@ -11,6 +11,7 @@
 #include "ergotune/base/statistics.hpp"
 #include "store/failure_groups.hpp"
 #include "tune/confirmation.hpp"
+#include "tune/fair_source.hpp"
 #include "tune/standing.hpp"
 #include "tune/strategy_source.hpp"
 
@@ -44,6 +45,7 @@ class Search {
   void progress(const Entry* last, const std::string& phase);
   Confidence confirm();
   void summarise(SessionResult& result) const;
+  std::string search();
 
   Ledger& ledger_;
   const SearchSpace& space_;
@@ -54,6 +56,8 @@ class Search {
   Standing standing_;
   StrategySource source_;
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
+  std::vector<BoardShare> boards_;
+  double boards_at_ = -1e300;  ///< when they were looked at
 };
 
 void Search::progress(const Entry* last, const std::string& phase) {
@@ -74,6 +78,11 @@ void Search::progress(const Entry* last, const std::string& phase) {
     if (budget.seconds > 0) left = std::min(left, std::max(0.0, budget.seconds - progress.seconds));
     progress.seconds_left = left;
   }
+  if (progress.seconds + started_ - boards_at_ >= 1) {
+    boards_at_ = progress.seconds + started_;
+    boards_ = ledger_.evaluator().boards();
+  }
+  progress.boards = boards_;
   progress.phase = phase;
   progress.last = last;
   options_.progress(progress);
@@ -158,15 +167,33 @@ void Search::summarise(SessionResult& result) const {
   result.commonest_failure_count = groups.front().count;
 }
 
+/// The search itself; why it stopped.
+std::string Search::search() {
+  std::optional<ConfigurationIndex> reference = default_;
+  if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
+  FairSource fair(source_, ledger_, reference, options_.reference_every);
+  const std::string why = ledger_.drive(fair);
+  return why.empty() ? source_.why_finished() : why;
+}
+
+/// The boards that measured, and how they compare.
+std::vector<BoardResult> boards_of(const Ledger& ledger) {
+  std::vector<BoardResult> list;
+  for (const BoardShare& board : ledger.evaluator().boards()) {
+    BoardResult result{board, {}};
+    for (const std::string& name : BoardFactors::compared())
+      if (const auto factor = ledger.factors().factor(board.board, name)) result.factors[name] = *factor;
+    list.push_back(std::move(result));
+  }
+  return list;
+}
+
 SessionResult Search::run() {
   SessionResult result;
   if (space_.empty()) throw UserError("there is nothing to tune: " + space_.why_empty());
   std::string why = begin();
   source_.begin();
-  if (why.empty()) {
-    why = ledger_.drive(source_);
-    if (why.empty()) why = source_.why_finished();
-  }
+  if (why.empty()) why = search();
   result.stopped_because = why;
   static_cast<Confidence&>(result) = confirm();
   summarise(result);
@@ -174,6 +201,7 @@ SessionResult Search::run() {
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
   if (objective_.kind() != Objective::Kind::pareto && result.best.size() > shown) result.best.resize(shown);
   if (default_ && standing_.seen(*default_)) result.default_result = *ledger_.find(*default_);
+  result.boards = boards_of(ledger_);
   result.evaluated = evaluated_;
   result.resumed = known_;
   result.retried = retried_;

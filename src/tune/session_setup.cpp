@@ -27,6 +27,14 @@ std::string cpu_name() {
   return {};
 }
 
+/// Where there are several.
+nlohmann::ordered_json boards_of(const PreparedSession& prepared) {
+  auto list = nlohmann::ordered_json::array();
+  for (const BoardShare& board : prepared.evaluator->boards())
+    list.push_back({{"board", board.board}, {"id", board.id}, {"name", board.name}});
+  return list;
+}
+
 std::string environment(const PreparedSession& prepared, const std::string& compiler) {
   utsname system{};
   ::uname(&system);
@@ -38,6 +46,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"device_id", prepared.device.id},
       {"backend", prepared.device.backend},
       {"uuid", prepared.device.uuid},
+      {"boards", boards_of(prepared)},
       {"driver", prepared.device.driver_version},
       {"compiler", compiler},
       {"host_processor", cpu_name()},
@@ -122,6 +131,7 @@ SessionOptions SessionOptions::from(const Settings& settings) {
   options.confirm = settings.confirm;
   options.early_stop = settings.early_stop;
   options.prior = settings.prior;
+  options.reference_every = settings.reference_every;
   return options;
 }
 
@@ -149,7 +159,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.further_metrics = std::move(further_metrics);
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
   // After the ledger has the session: who wants the same one is told so at once.
-  if (live && !turn) turn = wait_for_turn(device, announce, interrupted);
+  if (live && !turn) turn = wait_for_turns(live->devices(), announce, interrupted);
   return ledger;
 }
 

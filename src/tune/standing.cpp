@@ -6,8 +6,15 @@
 
 namespace ergotune {
 
+const Measurement& Standing::judged(ConfigurationIndex index) const {
+  const auto levelled = levelled_.find(index);
+  return levelled == levelled_.end() ? measurement(index) : levelled->second;
+}
+
 bool Standing::see(ConfigurationIndex index) {
-  const Measurement& measured = measurement(index);
+  levelled_.erase(index);
+  if (auto level = ledger_.levelled(*ledger_.find(index))) levelled_[index] = std::move(*level);
+  const Measurement& measured = judged(index);
   const bool fresh = !outcomes_.contains(index);
   const Outcome& outcome = outcomes_[index] = objective_.outcome(measured);
   if (fresh) order_.push_back(index);
@@ -15,7 +22,7 @@ bool Standing::see(ConfigurationIndex index) {
     failed_ += fresh;
   } else {
     usable_ += fresh;
-    if (!best_ || objective_.better(measured, measurement(*best_))) {
+    if (!best_ || objective_.better(measured, judged(*best_))) {
       best_ = index;
       const double value = objective_.value(measured).value_or(0);
       if (usable_ == 1 || std::abs(value - best_then_) > 0.01 * std::abs(best_then_)) {
@@ -32,8 +39,8 @@ bool Standing::see(ConfigurationIndex index) {
 void Standing::judge_again() {
   best_.reset();
   for (const ConfigurationIndex index : order_) {
-    const Outcome& outcome = outcomes_[index] = objective_.outcome(measurement(index));
-    if (outcome.ok && (!best_ || objective_.better(measurement(index), measurement(*best_)))) best_ = index;
+    const Outcome& outcome = outcomes_[index] = objective_.outcome(judged(index));
+    if (outcome.ok && (!best_ || objective_.better(judged(index), judged(*best_)))) best_ = index;
   }
   revision_ = objective_.revision();
 }
@@ -42,9 +49,12 @@ std::optional<double> Standing::best_value() const {
   return best_ ? objective_.value(measurement(*best_)) : std::nullopt;
 }
 
-std::vector<ConfigurationIndex> Standing::ranking() {
+std::vector<ConfigurationIndex> Standing::ranking() { return ranked(&Standing::measurement); }
+std::vector<ConfigurationIndex> Standing::candidates() { return ranked(&Standing::judged); }
+
+std::vector<ConfigurationIndex> Standing::ranked(const Measurement& (Standing::*of)(ConfigurationIndex) const) {
   std::vector<const Measurement*> measurements;
-  for (const ConfigurationIndex index : order_) measurements.push_back(&measurement(index));
+  for (const ConfigurationIndex index : order_) measurements.push_back(&(this->*of)(index));
   const ObjectiveSpec wanted = objective_.spec();
   std::vector<ConfigurationIndex> ranked;
   for (const Ranked& place : rank(objective_, measurements, [&](std::size_t i) {

@@ -25,6 +25,8 @@ class Standing {
   bool seen(ConfigurationIndex index) const { return outcomes_.contains(index); }
   const Outcome& outcome(ConfigurationIndex index) const { return outcomes_.at(index); }
   const Measurement& measurement(ConfigurationIndex index) const { return ledger_.find(index)->measurement; }
+  /// What it is judged by: the same, as the mean of several boards would have it.
+  const Measurement& judged(ConfigurationIndex index) const;
   /// In the order in which they were seen.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   std::optional<ConfigurationIndex> best() const { return best_; }
@@ -35,13 +37,18 @@ class Standing {
   std::size_t last_improvement() const { return last_improvement_; }
   /// Best first, by the one order of results (search/ranking.hpp); Pareto: the front.
   std::vector<ConfigurationIndex> ranking();
+  /// The same by what they are judged by: who is worth measuring again.
+  std::vector<ConfigurationIndex> candidates();
   const Ledger& ledger() const { return ledger_; }
   Objective& objective() const { return objective_; }
 
  private:
+  std::vector<ConfigurationIndex> ranked(const Measurement& (Standing::*of)(ConfigurationIndex) const);
+
   const Ledger& ledger_;
   Objective& objective_;
   std::unordered_map<ConfigurationIndex, Outcome> outcomes_;
+  std::unordered_map<ConfigurationIndex, Measurement> levelled_;
   std::vector<ConfigurationIndex> order_;
   std::optional<ConfigurationIndex> best_;
   std::uint64_t failed_ = 0, revision_ = 0;

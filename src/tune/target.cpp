@@ -4,60 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
-#include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/evaluate/replay.hpp"
 #include "ergotune/evaluate/simulated.hpp"
 #include "ergotune/measure/execution_parameters.hpp"
 #include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/quantity.hpp"
-#include "ergotune/problem/setting_table.hpp"
 #include "ergotune/search/objective.hpp"
-#include "kernel/configure.hpp"
-#include "kernel/macro_clashes.hpp"
 #include "kernel/round.hpp"
 #include "search/objective_text.hpp"
 #include "tune/occupancy_reduction.hpp"
 #include "tune/target_clocks.hpp"
+#include "tune/target_parts.hpp"
 
 namespace ergotune {
 namespace {
-
-/// Quantities that only a sensor or the board's monitor can give.
-bool needs_sensor(const Objective& objective) {
-  const auto list = quantities();
-  return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
-    return info.needs_sensor() && objective.needs(std::string(info.name));
-  });
-}
-
-/// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
-std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem,
-                          const std::string& included = {}) {
-  Settings used;
-  static_cast<MeasureSettings&>(used) = live.measure;
-  static_cast<LiveSettings&>(used) = live;
-  used.controls = options.controls;
-  std::string text = conditions_of(used, live.energy, included);
-  for (const ObserverSpec& observer : problem.observers) {
-    text += ", observed by " + observer.name;
-    for (const auto& [name, values] : observer.options)
-      for (const Value& value : values) text += fmt::format(" {}={}", name, value.to_string());
-  }
-  return text;
-}
-
-void build_space(Target& target, const TargetOptions& options) {
-  SpaceOptions space;
-  space.threads = options.space_threads;
-  target.space = std::make_shared<const SearchSpace>(target.problem.build_space(target.constants, space));
-  if (target.space->empty()) {
-    throw UserError(fmt::format("problem \"{}\" has no valid configuration on {}: {}", target.problem.name,
-                                target.device.name, target.space->why_empty()));
-  }
-}
 
 /// Leaves out of the space what was not recorded: a search would run into it again and again.
 void keep_recorded(Target& target, const Recording& recording) {
@@ -200,7 +163,23 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
 }
 
-void open_simulated(Target& target, const std::string& name, const TargetOptions& options) {
+/// The profile of "sim:a100" or "sim:a100,sim:a100", and how often it is named.
+std::pair<std::string, int> simulated_boards(const std::string& text) {
+  std::istringstream parts(text);
+  std::string name;
+  int count = 0;
+  for (std::string part; std::getline(parts, part, ','); ++count) {
+    if (!part.starts_with("sim:")) throw UserError(fmt::format("\"{}\": a simulated device shares its work with simulated ones only", text));
+    part.erase(0, 4);
+    if (count > 0 && part != name)
+      throw UserError(fmt::format("\"{}\" names boards of different kinds, whose results cannot be compared", text));
+    name = part;
+  }
+  return {name, count};
+}
+
+void open_simulated(Target& target, const TargetOptions& options) {
+  const auto [name, boards] = simulated_boards(options.device);
   const DeviceProfile profile = load_device_profile(name);
   target.device.id = "sim:" + name;
   target.device.backend = "simulated";
@@ -213,6 +192,7 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
   build_space(target, options);
   SimulationOptions simulation;
   simulation.seed = options.simulation_seed;
+  simulation.boards = boards;
   target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
   const auto device =
       std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
@@ -223,139 +203,17 @@ void open_simulated(Target& target, const std::string& name, const TargetOptions
   target.notes.push_back("every number below is simulated, nothing is measured");
 }
 
-/// The control that sets the execution parameters; null when there is none that may be used: then they are
-/// left out.
-/// `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
-std::unique_ptr<Control> find_control(Target& target, const TargetOptions& options, bool named) {
-  if (target.problem.execution_parameters.empty() && !named) {
-    if (options.controls.empty()) return nullptr;
-    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
-                                "core_clock_mhz = 5",
-                                options.controls.front()));
-  }
-  std::string why_not;
-  std::unique_ptr<Control> control;
-  if (options.controls.size() > 1) throw UserError("one device takes one --control");
-  if (!options.controls.empty()) {
-    control = usable_control(options.controls.front(), &why_not);
-  } else {
-    control = control_for_device(target.device.uuid, target.device.pci_address, target.device.is_cpu, &why_not);
-  }
-  if (!control && named)
-    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
-  if (!control) {
-    target.notes.push_back("clocks and limits are left as they are: " + why_not);
-    target.problem.execution_parameters.clear();
-  }
-  return control;
-}
-
-void open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
-  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
-  if (options.in_process || options.verifier || !options.observers.empty() || here) {
-    auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
-    if (options.verifier) evaluator->runner().set_verifier(options.verifier);
-    for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);
-    target.live = evaluator.get();
-    target.evaluator = std::move(evaluator);
-  } else {
-    auto evaluator = std::make_unique<LiveEvaluator>(target.problem, live);
-    target.live = evaluator.get();
-    target.evaluator = std::move(evaluator);
-  }
-  target.device = target.live->device();
-  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
-}
-
-void note_macro_clashes(Target& target) {
-  const auto note = [&](const Kernel& kernel) {
-    const KernelSource* source = &source_for_device(kernel, target.device.backend);
-    for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
-      target.notes.push_back(words);
-  };
-  std::vector<const Verification*> verifications{&target.original.verification};
-  for (const Kernel& kernel : target.original.kernels) {
-    note(kernel);
-    if (kernel.verification) verifications.push_back(kernel.verification.get());
-  }
-  for (const Verification* v : verifications)
-    if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
-}
-
-void note_what_nobody_checks(Target& target, const TargetOptions& options) {
-  if (!options.live.measure.verify || options.verifier ||
-      target.original.verification.kind == Verification::Kind::none)
-    return;
-  bool buffers = false, written = false;
-  for (const Kernel& kernel : target.original.kernels) {
-    for (const Argument& argument : kernel.arguments) {
-      if (argument.kind != Argument::Kind::buffer) continue;
-      buffers = true;
-      written = written || argument.access != Access::read;
-    }
-  }
-  if (buffers && !written)
-    target.notes.push_back(
-        "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
-        "\"read_write\" of its outputs");
-}
-
-/// True where the objective, or a metric of the problem, names a quantity.
-bool names_quantity(const Problem& problem, const TargetOptions& options, const std::string& name) {
-  const auto by = [&](const Metric& metric) {
-    const auto names = metric.expression.names();
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  return objective_of(problem, options.further_metrics).needs(name) ||
-         std::any_of(problem.metrics.begin(), problem.metrics.end(), by);
-}
-
-void open_live(Target& target, const TargetOptions& options) {
-  // Clocks that a killed session left behind would spoil every measurement.
-  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
-  LiveOptions live = options.live;
-  live.device = options.device;
-  live.energy = live.energy || !live.sensors.empty() ||
-                needs_sensor(objective_of(target.problem, options.further_metrics));
-  const bool named = take_clock_parameters(target.problem);
-  constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
-  constexpr double kCelsius = 50;
-  if (names_quantity(target.problem, options, "idle_subtracted_energy")) {
-    live.energy = true;
-    ask_of_energy(target.problem, live, "idle", kIdlePause);
-  }
-  if (names_quantity(target.problem, options, "corrected_energy")) {
-    live.energy = true;
-    ask_of_energy(target.problem, live, "temperature", kCelsius);
-  }
-  open_evaluator(target, options, live);
-  target.constants = target.problem.constants_for(target.device.name, target.device.properties);
-  note_macro_clashes(target);
-  for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
-  note_what_nobody_checks(target, options);
-  std::unique_ptr<Control> control = find_control(target, options, named);
-  if (control) {
-    target.board_key = control->device_key();
-    target.base_clock_mhz = base_clock_of(target.device.name, *control);
-    resolve_execution_parameters(target.problem, *control, clocks_by_model(target, options, *control));
-  }
-  if (options.adapt) options.adapt(target.problem, target.device.properties);
-  build_space(target, options);
-  target.identity =
-      fmt::format("{} | {} | {}", target.device.uuid.empty() ? target.device.name : target.device.uuid,
-                  target.device.driver_version, target.live->compiler_identity());
-  target.conditions = conditions_of(options, live, target.original);
-  target.former_conditions = conditions_of(options, live, target.original, hash_of_included_files(target.original));
-  if (control) {
-    ControlSessionOptions control_options;
-    control_options.take_over = options.take_over;
-    auto session = ControlSession::open(std::move(control), control_options);
-    for (const std::string& note : session->notes()) target.notes.push_back(note);
-    target.live->set_controls(std::move(session), target.space->parameters());
-  }
-}
-
 }  // namespace
+
+void build_space(Target& target, const TargetOptions& options) {
+  SpaceOptions space;
+  space.threads = options.space_threads;
+  target.space = std::make_shared<const SearchSpace>(target.problem.build_space(target.constants, space));
+  if (target.space->empty()) {
+    throw UserError(fmt::format("problem \"{}\" has no valid configuration on {}: {}", target.problem.name,
+                                target.device.name, target.space->why_empty()));
+  }
+}
 
 Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics) {
   std::vector<Metric> metrics = problem.metrics;
@@ -383,7 +241,7 @@ Target open_target(Problem problem, const TargetOptions& options) {
   if (replay) {
     open_replay(target, options.device.substr(7), options);
   } else if (options.device.starts_with("sim:")) {
-    open_simulated(target, options.device.substr(4), options);
+    open_simulated(target, options);
   } else {
     open_live(target, options);
   }

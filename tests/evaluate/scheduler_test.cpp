@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "ergotune/base/error.hpp"
@@ -274,6 +275,113 @@ TEST_F(SchedulerTest, AnEndBeforeTheStartIsToldAsSuch) {
   EXPECT_THROW(start(), UserError);
   script.ready = [](const protocol::Setup&) { return protocol::Failed{false, "broken"}; };
   EXPECT_THROW(start(), Error);
+}
+
+/// Four boards; a run takes its name from the setup, so that rows say which it was.
+struct SeveralBoards : SchedulerTest {
+  std::atomic<int> running{0}, most{0};
+
+  SeveralBoards() {
+    options.devices = {"scripted:0", "scripted:1", "scripted:2", "scripted:3"};
+    script.ready = [this](const protocol::Setup& setup) {
+      DeviceInfo device = script.device;
+      device.id = setup.device_id;
+      device.uuid = "GPU-" + setup.device_id.substr(setup.device_id.size() - 1);
+      return protocol::Ready{device, "scripted compiler", true, {"a note"}};
+    };
+    script.run = [this](const protocol::Run& request) {
+      most = std::max(most.load(), ++running);
+      ::usleep(20'000);
+      --running;
+      return Script::ran(request);
+    };
+  }
+};
+
+TEST_F(SeveralBoards, ShareTheWorkAndOneCompileFarm) {
+  start();
+  EXPECT_THAT(scheduler->devices(), SizeIs(4));
+  EXPECT_THAT(scheduler->notes(), ElementsAre("a note")) << "told once, not by each board";
+  for (std::uint64_t id = 1; id <= 40; ++id) ask(id, static_cast<int>(id));
+  std::map<std::string, int> by_board;
+  for (const auto& [id, result] : collect(40)) ++by_board[result.board];
+  EXPECT_THAT(by_board, SizeIs(4));
+  EXPECT_GT(most, 1) << "boards measure side by side";
+  EXPECT_LE(script.started, 4 + options.jobs) << "a runner for each board, and one farm";
+  std::uint64_t told = 0;
+  for (const BoardShare& board : scheduler->boards()) {
+    told += board.results;
+    EXPECT_EQ(board.results, static_cast<std::uint64_t>(by_board.at(board.board)));
+    EXPECT_GT(board.busy_seconds, 0);
+  }
+  EXPECT_EQ(told, 40u);
+}
+
+TEST_F(SeveralBoards, WhatIsAskedOfOneBoardRunsThere) {
+  start();
+  for (std::uint64_t id = 1; id <= 12; ++id) {
+    EvaluationRequest request{id, id, {Value(static_cast<int>(id))}, true, 1e300, "time"};
+    request.board = id % 2 ? "GPU-2" : "GPU-3";
+    scheduler->submit(request);
+  }
+  EvaluationRequest nowhere{13, 13, {Value(13)}, true, 1e300, "time"};
+  nowhere.board = "GPU-9";
+  scheduler->submit(nowhere);
+  const auto results = collect(13);
+  ASSERT_THAT(results, SizeIs(13));
+  for (const auto& [id, result] : results)
+    if (id < 13) EXPECT_EQ(result.board, id % 2 ? "GPU-2" : "GPU-3");
+  EXPECT_THAT(results.at(13).measurement.message, HasSubstr("no board GPU-9"));
+}
+
+TEST_F(SeveralBoards, AQuietNodeMeasuresOnOneAtATime) {
+  options.quiet_node = true;
+  start();
+  for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
+  EXPECT_THAT(collect(20), SizeIs(20));
+  EXPECT_EQ(most, 1);
+}
+
+TEST_F(SeveralBoards, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceMore) {
+  std::map<std::string, int> runs;
+  std::mutex mutex;
+  script.run = [&](const protocol::Run& request) {
+    auto answer = Script::ran(request);
+    const std::lock_guard lock(mutex);
+    const std::string text = request.configuration[0].to_string();
+    const int before = runs[text]++;
+    if (text == "7" && before == 0) answer.measurement.warnings = {"thermal"};
+    if (text == "8") answer.measurement.warnings = {"hardware slowdown"};
+    if (text == "9") answer.measurement.warnings = {"power cap"};
+    return answer;
+  };
+  start();
+  for (std::uint64_t id = 1; id <= 4; ++id) {  // the reference, on each board
+    EvaluationRequest request{id, id, {Value(1)}, true, 1e300, "time"};
+    request.board = "GPU-" + std::to_string(id - 1);
+    request.reference = true;
+    scheduler->submit(request);
+  }
+  ASSERT_THAT(collect(4), SizeIs(4));
+  for (int tile = 7; tile <= 9; ++tile) ask(static_cast<std::uint64_t>(tile), tile);
+  const auto results = collect(3);
+  EXPECT_EQ(runs["7"], 2);
+  EXPECT_THAT(results.at(7).measurement.warnings, ::testing::IsEmpty()) << "the second was undisturbed";
+  EXPECT_EQ(runs["8"], 2) << "once more, not for ever";
+  EXPECT_THAT(results.at(8).measurement.warnings, ::testing::Contains(HasSubstr("disturbed")));
+  EXPECT_EQ(runs["9"], 1) << "a kernel that draws the board's limit meets it each time";
+}
+
+TEST_F(SeveralBoards, OneThatCrashesLeavesTheOthersAlone) {
+  script.run = [](const protocol::Run& request) -> protocol::Message {
+    if (request.configuration[0] == Value(5)) return protocol::Stop{};  // no answer to what was asked: damaged
+    return Script::ran(request);
+  };
+  start();
+  for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
+  const auto results = collect(20);
+  ASSERT_THAT(results, SizeIs(20));
+  for (const auto& [id, result] : results) EXPECT_EQ(result.measurement.status, id == 5 ? Status::runtime_error : Status::ok) << id;
 }
 
 }  // namespace

@@ -254,6 +254,13 @@ std::string device_of_memory(const void* address);
 /// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
 /// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);
+/// The devices that a text names: one as above, or several with commas, each a device or all of a backend ("cuda:0,cuda:1",
+/// "cuda:all"). Throws UserError for one that there is not and for one that is named twice.
+std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* for_problem = nullptr);
+/// Whether a text names several devices, or may.
+bool names_several_devices(const std::string& text);
+/// Those of one kind together (model, limits, driver): results from them may be compared. In the order given.
+std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devices);
 /// A compiler for a device id that needs no driver where that is possible: "cuda:sm_90" and "hip:gfx90a" compile
 /// without a GPU.
 std::unique_ptr<Compiler> open_compiler(const std::string& id);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/space/search_space.hpp"
@@ -25,6 +26,10 @@ struct EvaluationRequest {
   /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is of no
   /// ledger, and its index means nothing.
   bool resources_only = false;
+  /// The one board (EvaluationResult::board) that may run it; empty: any.
+  std::string board = {};
+  /// What boards are compared by: the conditions it ran under are those that others are held against.
+  bool reference = false;
 };
 
 struct EvaluationResult {
@@ -34,6 +39,16 @@ struct EvaluationResult {
   /// UUID, else id, of the device that ran it: filled by live evaluators; empty where nothing ran (a configuration that
   /// does not compile).
   std::string board = {};
+};
+
+/// One of several devices that an evaluator shares its requests among.
+struct BoardShare {
+  std::string board;   ///< as in EvaluationResult
+  std::string id;      ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
+  std::string name;    ///< "NVIDIA H200"
+  std::uint64_t results = 0;
+  double busy_seconds = 0, idle_seconds = 0;  ///< since it came: measuring, and waiting for something to measure
+  bool lost = false;
 };
 
 /// Where an evaluator that really runs kernels writes down what it is about to run, so that a resume does not meet a
@@ -55,6 +70,8 @@ class Evaluator {
   virtual Provenance provenance() const = 0;
   /// How many requests it can usefully hold at once (compiling runs ahead of measuring).
   virtual std::size_t capacity() const { return 1; }
+  /// Where requests are shared among devices: all of them, those that were lost too. Empty for the rest.
+  virtual std::vector<BoardShare> boards() const { return {}; }
   /// Takes a request; never blocks for long.
   virtual void submit(EvaluationRequest request) = 0;
   /// The next finished result, in any order; nullopt after `seconds` without one.

@@ -2,6 +2,7 @@
 // (InProcessEvaluator, for callables that cannot leave it).
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,6 +17,21 @@ namespace ergotune {
 
 class ControlSession;
 
+/// Compile workers that may be at work at one time, for sessions of one process that share the processor.
+class CompileShare {
+ public:
+  explicit CompileShare(int workers) : left_(workers) {}
+  bool take() {
+    if (left_.fetch_sub(1) > 0) return true;
+    ++left_;
+    return false;
+  }
+  void give() { ++left_; }
+
+ private:
+  std::atomic<int> left_;
+};
+
 struct LiveOptions : LiveSettings {
   MeasureOptions measure;
   /// Measure energy too.
@@ -23,6 +39,10 @@ struct LiveOptions : LiveSettings {
   /// The command that starts a worker; it gets "--descriptor N --log N" appended. Empty: this program's
   /// `worker`.
   std::vector<std::string> worker_command;
+  /// Ids of the devices where there are several, all of one kind; empty: those that `device` names.
+  std::vector<std::string> devices;
+  /// With sessions beside this one; null: alone.
+  std::shared_ptr<CompileShare> compile_share;
   /// From what is set, the rest as above.
   static LiveOptions from(const Settings& settings);
 };
@@ -32,6 +52,8 @@ class LiveDevice {
  public:
   virtual ~LiveDevice() = default;
   virtual const DeviceInfo& device() const = 0;
+  /// All of them, that one first.
+  virtual std::vector<DeviceInfo> devices() const { return {device()}; }
   /// Compiler::identity(): part of what determines a session's results.
   virtual const std::string& compiler_identity() const = 0;
   /// Where results are compared with the first correct configuration: takes the first of `candidates` that
@@ -45,11 +67,13 @@ class LiveDevice {
   /// that the hardware refuses is that configuration's status (unsupported for an invalid value or pair, launch_error
   /// for the rest). Where the clock that ran (quantity core_clock) is not the one asked for, the measurement gets a
   /// warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator ends. Called before the
-  /// first submit().
-  virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) = 0;
+  /// first submit(), for each of devices() by its position.
+  virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                            std::size_t device = 0) = 0;
 };
 
-/// Compile workers run ahead of one runner, each a child process. A crash, an endless kernel or a lost
+/// Compile workers run ahead of one runner for each device (LiveOptions::device may name several, all of one kind), each a
+/// child process. A crash, an endless kernel or a lost
 /// context ends the child, becomes that configuration's status, and the child is replaced. On a CPU device
 /// compiling and measuring never overlap. What is the machine's fault (no room for temporary files, no compiler) is no
 /// configuration's status: wait() throws it.
@@ -63,10 +87,13 @@ class LiveEvaluator : public Evaluator, public LiveDevice {
   LiveEvaluator& operator=(const LiveEvaluator&) = delete;
 
   const DeviceInfo& device() const override;
+  std::vector<DeviceInfo> devices() const override;
+  std::vector<BoardShare> boards() const override;
   const std::string& compiler_identity() const override;
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override;
-  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                    std::size_t device = 0) override;
 
   std::string description() const override;
   Provenance provenance() const override { return Provenance::measured; }
@@ -97,7 +124,8 @@ class InProcessEvaluator : public Evaluator, public LiveDevice {
   const std::string& compiler_identity() const override;
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override;
-  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                    std::size_t device = 0) override;
 
   std::string description() const override;
   Provenance provenance() const override { return Provenance::measured; }

@@ -46,6 +46,14 @@ struct LiveSettings {
   bool use_cache = true;
   /// Where compiled code is kept; empty: $XDG_CACHE_HOME/ergotune/compiled.
   std::filesystem::path cache_folder;
+  /// Energy is measured with the other devices of the node idle.
+  bool quiet_node = false;
+  /// Commands that start an agent on a node and give its pipe; {} stands for the agent. None: the devices of this machine.
+  std::vector<std::string> workers;
+  /// "slurm", or a file with such commands; empty: none.
+  std::string nodes;
+  /// s after which a node that says nothing is given up; six times as often it says that it is there.
+  double node_silence = 30;
 };
 
 /// What is looked for, and how. Texts as the command takes them.
@@ -63,6 +71,8 @@ struct SearchSettings {
   bool early_stop = true;
   /// Only configurations in which the occupancy of every kernel is above this share are searched; 0: all.
   double occupancy = 0;
+  /// s between measurements of the default on each of several boards, by which they are compared.
+  double reference_every = 600;
   std::vector<std::string> prior;  ///< none: nothing but what this session has measured
 };
 

@@ -59,8 +59,8 @@ struct SessionInfo {
 };
 
 /// What a row is: measured on the way to the best; a round of the confirmation, side by side with its rivals; the mean of
-/// these rounds, with the metrics that follow from it.
-enum class RowKind { search, confirmation, confirmed };
+/// these rounds, with the metrics that follow from it; the default on one of several boards, which are compared by it.
+enum class RowKind { search, confirmation, confirmed, reference };
 std::string to_string(RowKind kind);
 
 struct StoredRow {

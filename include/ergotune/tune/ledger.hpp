@@ -19,6 +19,7 @@
 #include "ergotune/evaluate/evaluator.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/store/store.hpp"
+#include "ergotune/tune/board_factors.hpp"
 
 namespace ergotune {
 
@@ -33,13 +34,17 @@ struct Entry {
   std::optional<ObjectiveSpec> confirmed_for;
   /// Where it was confirmed: what it read when it was searched.
   std::optional<Measurement> searched;
+  /// Which of several devices measured it; empty where it is the session's.
+  std::string board = {};
 };
 
 /// A configuration that a source wants, by its index in the ledger's space.
 struct Wanted {
   ConfigurationIndex index = 0;
-  /// A confirmation is a measurement of its own, whether the configuration is known or not.
+  /// A confirmation, and a reference, is a measurement of its own, whether the configuration is known or not.
   RowKind kind = RowKind::search;
+  /// The one of several boards that is to measure it; empty: any. When it is taken: the one that did.
+  std::string board = {};
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
@@ -93,6 +98,11 @@ class Ledger : private RunJournal {
   std::string drive(Source& source);
 
   const Entry* find(ConfigurationIndex index) const;
+  /// How boards compare, by all references that the session holds.
+  const BoardFactors& factors() const { return factors_; }
+  /// What is known of it as the mean of the boards would have measured it, metrics included: for comparing what several boards
+  /// measured. nullopt where that makes no difference.
+  std::optional<Measurement> levelled(const Entry& entry) const;
   /// Known configurations, in the order in which they came to be known.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
@@ -107,7 +117,8 @@ class Ledger : private RunJournal {
   /// Rows from now on belong to this stage of a plan; empty: to none.
   void set_stage(std::string stage) { stage_ = std::move(stage); }
   /// The mean of a finished confirmation counts from now on, with its metrics.
-  void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective);
+  void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
+               const std::string& board = {});
   void end_run(const std::string& why);
 
   /// Measured by this ledger; rounds of confirmations are not counted.
@@ -143,6 +154,7 @@ class Ledger : private RunJournal {
   std::unique_ptr<SessionLock> lock_;
   std::unordered_map<ConfigurationIndex, Entry> entries_;
   std::vector<ConfigurationIndex> order_, to_retry_;
+  BoardFactors factors_;
   std::int64_t run_ = 0;
   int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
   std::string stage_;

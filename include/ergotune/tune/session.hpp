@@ -39,6 +39,14 @@ struct SessionProgress {
   std::string phase;
   /// What was learnt last; null where nothing new came.
   const Entry* last = nullptr;
+  /// Where several devices measure: looked at once a second.
+  std::vector<BoardShare> boards;
+};
+
+/// One of several devices of a session.
+struct BoardResult : BoardShare {
+  /// How it compares with the mean of them, by quantity (BoardFactors).
+  std::map<std::string, BoardFactors::Factor> factors;
 };
 
 struct SessionOptions {
@@ -50,6 +58,8 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   /// Re-measure the top candidates and the default side by side before the winner is reported.
   bool confirm = true;
+  /// s between measurements of the default on each of several boards.
+  double reference_every = 600;
   /// Let strategies that say so (Strategy::ends_early) end when nothing better is likely.
   bool early_stop = true;
   /// Earlier results to start from: files, or "auto" (docs/strategies.md); looked up in a prepared session.
@@ -92,6 +102,8 @@ struct SessionResult : Confidence {  // of best[0]
   /// Of the parameters of the space that was searched; empty for Pareto objectives.
   Importance importance;
   std::map<std::string, std::uint64_t> statuses;
+  /// Where several devices measured.
+  std::vector<BoardResult> boards;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
   std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)

@@ -17,7 +17,8 @@
 namespace ergotune {
 
 struct TargetOptions {
-  /// "cuda:0", "opencl:0:0", "host", "replay:FILE", "sim:PROFILE"; empty: the best that fits the problem.
+  /// "cuda:0", "opencl:0:0", "host", "replay:FILE", "sim:PROFILE", several with commas or "cuda:all" (all of one kind);
+  /// empty: the best that fits the problem.
   std::string device;
   LiveOptions live;
   /// Controls for execution parameters; none: the device's own.
@@ -83,6 +84,9 @@ struct Target {
 
 /// The problem's objective, which may name its metrics and the application's. Throws UserError with its place.
 Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics);
+
+/// Whether a device's text stands for what really runs kernels.
+inline bool is_live(const std::string& device) { return !device.starts_with("replay:") && !device.starts_with("sim:"); }
 
 /// Throws UserError for everything that the user can mend, an empty space among it.
 Target open_target(Problem problem, const TargetOptions& options);
