@@ -143,6 +143,8 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   entry.captured = true;
   CapturedLaunch launch{&problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
   const auto& all = arguments_of(problem_, *kernel_);
+  for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // also those that decide nothing
+    launch.constants[name] = value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
   const auto look = [&](bool after) {
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -81,7 +81,7 @@ class Builder {
   }
   /// Of OpenCL: no argument of the launch.
   Builder& local_memory(const std::string& name, const std::string& type, const std::string& count) {
-    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", count = " + quoted(count) + ", kind = \"local\"");
+    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", local_count = " + quoted(count));
   }
   /// Blocks in each dimension; or global(): work items, rounded up to whole blocks.
   Builder& grid(std::initializer_list<std::string> sizes) { return dimensions("grid", sizes); }
