@@ -1,6 +1,10 @@
 # Install rules: the command, libergotune, its headers, and the package files for find_package(ergotune).
 include(CMakePackageConfigHelpers)
 install(TARGETS ergotune EXPORT ergotuneTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# A set of its own: applications that launch need nothing of the rest.
+install(TARGETS ergotune-launcher ergotune-launcher-static EXPORT ergotuneLauncherTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT ergotuneLauncherTargets NAMESPACE ergotune:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)
 foreach(program ergotune_command ergotuned)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

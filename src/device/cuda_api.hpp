@@ -123,6 +123,7 @@ struct Api : DriverTable {
   Entry<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
   Entry<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
   Entry<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
+  Entry<CUresult(CUdevice*)> cuCtxGetDevice{this, "cuCtxGetDevice", Need::optional};
   Entry<CUresult()> cuCtxSynchronize{this, "cuCtxSynchronize"};
   Entry<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
                                                                                      "cuModuleLoadDataEx"};
@@ -137,6 +138,7 @@ struct Api : DriverTable {
       cuLaunchKernel{this, "cuLaunchKernel"};
   Entry<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
   Entry<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
+  Entry<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)> cuMemGetAddressRange{this, "cuMemGetAddressRange_v2", Need::optional};
   Entry<CUresult(void*, int, CUdeviceptr)> cuPointerGetAttribute{this, "cuPointerGetAttribute"};
   Entry<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
   Entry<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
@@ -162,6 +164,7 @@ struct Api : DriverTable {
   Entry<CUresult(float*, CUevent, CUevent)> cuEventElapsedTime{this, "cuEventElapsedTime"};
   // Graphs: without them (drivers before CUDA 11.4) every launch is queued by itself.
   Entry<CUresult(CUstream, int)> cuStreamBeginCapture{this, "cuStreamBeginCapture_v2", Need::optional};
+  Entry<CUresult(CUstream, int*)> cuStreamIsCapturing{this, "cuStreamIsCapturing", Need::optional};
   Entry<CUresult(CUstream, CUgraph*)> cuStreamEndCapture{this, "cuStreamEndCapture", Need::optional};
   Entry<CUresult(CUgraphExec*, CUgraph, unsigned long long)> cuGraphInstantiate{
       this, "cuGraphInstantiateWithFlags", Need::optional};

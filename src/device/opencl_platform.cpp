@@ -210,7 +210,9 @@ Context::Context(const DeviceEntry& entry) {
   check(code, DeviceFault::runtime, "clCreateContext");
 }
 
-Context::~Context() { api().clReleaseContext(context_); }
+Context::~Context() {
+  if (owned_) api().clReleaseContext(context_);
+}
 
 }  // namespace ergotune::opencl
 

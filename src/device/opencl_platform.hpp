@@ -47,6 +47,8 @@ class SubDevice {
 class Context {
  public:
   explicit Context(const DeviceEntry& entry);
+  /// One of somebody else's, who keeps it.
+  explicit Context(cl_context foreign) : context_(foreign), owned_(false) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context();
@@ -54,6 +56,7 @@ class Context {
 
  private:
   cl_context context_ = nullptr;
+  bool owned_ = true;
 };
 
 }  // namespace ergotune::opencl

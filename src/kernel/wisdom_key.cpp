@@ -71,6 +71,29 @@ void add_source(const KernelSource& source, Parts& parts) {
   }
 }
 
+/// Source, function, options, types of arguments and launch: each as text.
+Parts parts_of_code(const Problem& problem, const Kernel& kernel, const std::string& backend) {
+  const KernelSource& source = source_for_device(kernel, backend);
+  Parts parts;
+  add_source(source, parts);
+  parts.add(kernel.function.text());
+  for (const std::string& group : {std::string(), to_string(source.language)}) {
+    const auto options = kernel.options.find(group);
+    if (options == kernel.options.end()) continue;
+    for (const Template& option : options->second) parts.add(option.text());
+  }
+  parts.add("arguments");
+  for (const Argument& argument : arguments_of(problem, kernel)) {
+    parts.add(fmt::format("{} {} {}", static_cast<int>(argument.kind), to_string(argument.type), argument.type_name));
+    if (argument.when) parts.add(argument.when->to_string());
+  }
+  parts.add_all("grid", kernel.launch.grid);
+  parts.add_all("global", kernel.launch.global);
+  parts.add_all("block", kernel.launch.block);
+  parts.add(kernel.launch.shared_memory_bytes.to_string());
+  return parts;
+}
+
 std::string vendor_of(const std::string& name, const std::string& backend, const Constants& properties) {
   const std::string text = lower(name);
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
@@ -164,25 +187,16 @@ std::string source_backend(const Kernel& kernel, const std::string& backend) {
   return {};
 }
 
+std::set<std::string, std::less<>> code_words(const Problem& problem, const Kernel& kernel, const std::string& backend) {
+  std::set<std::string, std::less<>> words;
+  add_words(parts_of_code(problem, kernel, backend).text(), words);
+  for (const Argument& argument : arguments_of(problem, kernel))
+    if (argument.kind == Argument::Kind::local_memory) add_words(argument.count.to_string(), words);
+  return words;
+}
+
 std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend, const Constants& constants) {
-  const KernelSource& source = source_for_device(kernel, backend);
-  Parts parts;
-  add_source(source, parts);
-  parts.add(kernel.function.text());
-  for (const std::string& group : {std::string(), to_string(source.language)}) {
-    const auto options = kernel.options.find(group);
-    if (options == kernel.options.end()) continue;
-    for (const Template& option : options->second) parts.add(option.text());
-  }
-  parts.add("arguments");
-  for (const Argument& argument : arguments_of(problem, kernel)) {
-    parts.add(fmt::format("{} {} {}", static_cast<int>(argument.kind), to_string(argument.type), argument.type_name));
-    if (argument.when) parts.add(argument.when->to_string());
-  }
-  parts.add_all("grid", kernel.launch.grid);
-  parts.add_all("global", kernel.launch.global);
-  parts.add_all("block", kernel.launch.block);
-  parts.add(kernel.launch.shared_memory_bytes.to_string());
+  Parts parts = parts_of_code(problem, kernel, backend);
   // Constants that nothing of this mentions (those of metrics) change nothing.
   std::set<std::string, std::less<>> words;
   add_words(parts.text(), words);

@@ -18,4 +18,12 @@ if(NOT output MATCHES "block_size 128, unroll 4")
   message(FATAL_ERROR "the application says: ${output}")
 endif()
 run(${WORK}/prefix/bin/ergotune --version)
+# an application that launches finds the launcher, and needs nothing of the rest
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../../examples/application -B ${WORK}/launching -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${WORK}/launching)
+run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/launching/heat_tuned 64 64 4)
+if(NOT output MATCHES "\"is_default\":true")
+  message(FATAL_ERROR "the application that launches says: ${output}")
+endif()
 file(REMOVE_RECURSE ${WORK})

@@ -1,6 +1,9 @@
 // What of a problem, a kernel and a device wisdom is filed under.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,9 @@ std::vector<std::int64_t> problem_size(const Problem& problem, const Kernel& ker
 /// Scalars that are nothing but a constant: position in Kernel::arguments -> the constant's name. A launch says with them
 /// what the constants are.
 std::map<std::size_t, std::string> bound_constants(const Problem& problem, const Kernel& kernel);
+
+/// Every word of what the kernel's code and its launch are made of on a kind of device: a constant that is none of them changes nothing.
+std::set<std::string, std::less<>> code_words(const Problem& problem, const Kernel& kernel, const std::string& backend);
 
 /// The kind of device whose source is meant: of a simulated or replayed one the first that the kernel has a source for; empty
 /// where it has none for it.

@@ -1,0 +1,124 @@
+// Which configuration a launch is given.
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/kernel/wisdom_key.hpp"
+#include "kernel/configure.hpp"
+#include "launcher/tuned_kernel.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+/// As TunedKernel notes what failed.
+std::string values_text(const Problem& problem, const Configuration& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem.parameters[i].name, values[i].to_string());
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() const {
+  auto records = std::make_shared<std::vector<WisdomRecord>>();
+  for (const auto& folder : settings_.wisdom) {
+    const auto wisdom = read_wisdom(wisdom_file(folder, name_));
+    if (!wisdom) continue;
+    for (const std::string& warning : wisdom->warnings) warn_once(warning);
+    records->insert(records->end(), wisdom->records.begin(), wisdom->records.end());
+  }
+  return records;
+}
+
+void TunedKernel::reload() {
+  {
+    const std::lock_guard lock(mutex_);
+    told_.clear();
+  }
+  auto fresh = read_all_wisdom();
+  {
+    const std::lock_guard lock(mutex_);
+    wisdom_ = std::move(fresh);
+    for (auto& [place, site] : sites_) {
+      const std::lock_guard knowing(site->mutex);
+      site->failed.clear();
+    }
+  }
+  table_.forget_decisions();
+}
+
+void TunedKernel::warn_once(const std::string& message) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!told_.insert(message).second) return;
+  }
+  warn(message);
+}
+
+std::string TunedKernel::refusal(const Site& site, const Constants& constants, const WisdomRecord& record) const {
+  try {
+    const Configuration values = wisdom_configuration(problem_, constants, record);
+    const auto failed = site.failed.find(values_text(problem_, values));
+    if (failed != site.failed.end()) return "it failed here: " + failed->second;
+    const ConfigurationScope names(problem_.parameters, values, constants, kernel_->name);
+    const LaunchGeometry geometry = make_geometry(kernel_->launch, names.scope());
+    const auto threads = std::int64_t{geometry.block[0]} * geometry.block[1] * geometry.block[2];
+    const auto most = constants.find("device.max_threads_per_block");
+    if (most != constants.end() && threads > most->second.as_integer())
+      return fmt::format("a block of {} threads, and this device takes {}", threads, most->second.as_integer());
+    return {};
+  } catch (const UserError& error) {
+    return error.message();
+  }
+}
+
+std::unique_ptr<Decision> TunedKernel::choose(Site& site, const Constants& constants) const {
+  std::shared_ptr<const std::vector<WisdomRecord>> wisdom;
+  {
+    const std::lock_guard lock(mutex_);
+    wisdom = wisdom_;
+  }
+  const std::lock_guard knowing(site.mutex);
+  WisdomRequest request;
+  const std::string pretended = environment_variable("ERGOTUNE_DEVICE_NAME");
+  request.device = pretended.empty() ? wisdom_device(site.info) : wisdom_device(pretended, site.info.backend, {});
+  request.problem_size = problem_size(problem_, *kernel_, constants);
+  request.source_hash = source_hash(problem_, *kernel_, settings_.backend, constants);
+  request.objective = settings_.objective;
+  request.refuse = [&](const WisdomRecord& record) { return refusal(site, constants, record); };
+  const WisdomChoice choice = select_wisdom(*wisdom, request);
+  if (choice.stale > 0)
+    warn_once(fmt::format("{} of {} wisdom records are stale, the source has changed since they were tuned, and are not used", choice.stale,
+                          wisdom->size()));
+  if (!choice.record) {
+    if (choice.refused > 0) warn_once(choice.reason);
+    return choose_default(constants, choice.reason);
+  }
+  auto decision = std::make_unique<Decision>();
+  decision->configuration = wisdom_configuration(problem_, constants, *choice.record);
+  decision->execution = choice.record->execution;
+  decision->reason = choice.reason;
+  decision->match = to_string(choice.match);
+  decision->distance = choice.distance;
+  decision->is_default = false;
+  return decision;
+}
+
+std::unique_ptr<Decision> TunedKernel::choose_default(const Constants& constants, const std::string& reason) const {
+  auto decision = std::make_unique<Decision>();
+  decision->reason = reason;
+  decision->match = to_string(WisdomMatch::none);
+  try {
+    decision->configuration = wisdom_configuration(problem_, constants, WisdomRecord{});
+  } catch (const UserError&) {
+    // not every problem's defaults are in its space: then what comes first there
+    const SearchSpace space = problem_.build_space(constants);
+    if (space.size() == 0) throw UserError(name_ + ": no configuration meets the restrictions for this size on this device");
+    const auto index = problem_.default_configuration(space);
+    decision->configuration = space.configuration(index.value_or(ConfigurationIndex{0}));
+  }
+  return decision;
+}
+
+}  // namespace ergotune::launcher

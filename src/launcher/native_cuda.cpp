@@ -1,0 +1,149 @@
+// CUDA and HIP: modules loaded into the application's current context, launched on its own stream.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "device/cuda_kernel.hpp"
+#include "device/hip_platform.hpp"
+#include "ergotune/base/error.hpp"
+#include "launcher/native.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+using namespace cuda;
+
+constexpr std::size_t kPlainShared = 48 * 1024;
+constexpr std::size_t kMostArguments = 128;
+
+class CudaCode : public Code, OfDriver {
+ public:
+  CudaCode(const Api& api, CUcontext context, const Binary& binary)
+      : OfDriver(api), context_(context), module_(std::make_unique<CudaModule>(api, binary)), function_(module_->function()) {}
+  ~CudaCode() override {
+    // Modules are unloaded in their own context, which the thread that closes the kernel may not be in.
+    CUcontext before = nullptr;
+    api().cuCtxGetCurrent(&before);
+    if (before == context_) return;
+    if (api().cuCtxSetCurrent(context_) != CUDA_SUCCESS) {
+      (void)module_.release();  // the context is gone, and the module with it
+      return;
+    }
+    module_.reset();
+    api().cuCtxSetCurrent(before);
+  }
+
+  void allow(const LaunchPlan& plan) override {
+    if (plan.passed.size() > kMostArguments) throw DeviceError(DeviceFault::launch, "a kernel of so many arguments is not launched");
+    const std::size_t shared = shared_of(plan);
+    const std::lock_guard lock(mutex_);
+    if (shared <= std::max(kPlainShared, allowed_)) return;
+    check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)), DeviceFault::launch,
+          "shared memory beyond 48 KiB");
+    allowed_ = shared;
+  }
+
+  int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) override {
+    std::array<void*, kMostArguments> pointers;
+    std::size_t count = 0;
+    for (const PassedArgument& passed : plan.passed)
+      if (passed.local_bytes == 0) pointers[count++] = const_cast<void*>(arguments[passed.position].address);
+    const LaunchGeometry& g = plan.geometry;
+    return api().cuLaunchKernel(function_, g.grid[0], g.grid[1], g.grid[2], g.block[0], g.block[1], g.block[2],
+                                static_cast<unsigned>(shared_of(plan)), static_cast<CUstream>(queue), pointers.data(), nullptr);
+  }
+
+ private:
+  static std::size_t shared_of(const LaunchPlan& plan) {
+    std::size_t bytes = plan.geometry.shared_memory_bytes;
+    for (const PassedArgument& passed : plan.passed) bytes += passed.local_bytes;
+    return bytes;
+  }
+  CUcontext context_;
+  std::unique_ptr<CudaModule> module_;
+  CUfunction function_;
+  std::mutex mutex_;
+  std::size_t allowed_ = 0;
+};
+
+class CudaNative : public Native {
+ public:
+  using FindDevice = DeviceEntry (*)(const std::string&);
+  CudaNative(const Api& api, std::string backend, FindDevice find) : api_(api), backend_(std::move(backend)), find_(find) { api.cuInit(0); }
+
+  Place place_of(void*) const override {
+    CUcontext context = nullptr;
+    if (api_.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context) context = primary();
+    return {context, nullptr};
+  }
+  DeviceInfo device_at(const Place&) const override {
+    CUdevice device = 0;
+    if (!api_.cuCtxGetDevice) throw UserError(fmt::format("{} does not say which device the context is of (cuCtxGetDevice)", api_.library_name()));
+    api_.check(api_.cuCtxGetDevice(&device), DeviceFault::runtime, "cuCtxGetDevice");
+    return find_(fmt::format("{}:{}", backend_, device)).info;
+  }
+  std::shared_ptr<Code> load(const Place& place, const Binary& binary) const override {
+    return std::make_shared<CudaCode>(api_, static_cast<CUcontext>(place.context), binary);
+  }
+  void enter(const Place& place) const override {
+    api_.check(api_.cuCtxSetCurrent(static_cast<CUcontext>(place.context)), DeviceFault::runtime, "cuCtxSetCurrent");
+  }
+  std::string error_text(int code) const override { return api_.error_text(code); }
+  bool blames_launch(int code) const override {
+    constexpr int kInvalidConfiguration = 9;
+    return code == CUDA_ERROR_INVALID_VALUE || code == kInvalidConfiguration || code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  }
+  bool records(void* queue) const override {
+    int status = 0;
+    return api_.cuStreamIsCapturing && api_.cuStreamIsCapturing(static_cast<CUstream>(queue), &status) == CUDA_SUCCESS && status != 0;
+  }
+  std::vector<std::byte> contents(void* queue, const void* handle) const override {
+    const CUdeviceptr address = *static_cast<const CUdeviceptr*>(handle);
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    if (!api_.cuMemGetAddressRange) throw UserError("this driver does not tell the sizes of buffers (cuMemGetAddressRange)");
+    api_.check(api_.cuMemGetAddressRange(&base, &size, address), DeviceFault::runtime, "cuMemGetAddressRange");
+    std::vector<std::byte> bytes(size - (address - base));
+    const auto stream = static_cast<CUstream>(queue);
+    api_.check(api_.cuMemcpyDtoHAsync(bytes.data(), address, bytes.size(), stream), DeviceFault::runtime, "copy from the device");
+    api_.check(api_.cuStreamSynchronize(stream), DeviceFault::runtime, "waiting for the stream");
+    return bytes;
+  }
+
+ private:
+  /// As CUDA's run time does in a thread that has no context: the first device's own.
+  CUcontext primary() const {
+    CUcontext context = nullptr;
+    if (api_.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || api_.cuCtxSetCurrent(context) != CUDA_SUCCESS)
+      throw UserError("no context is current in this thread, and the first device gives none");
+    return context;
+  }
+  const Api& api_;
+  std::string backend_;
+  FindDevice find_;
+};
+
+}  // namespace
+
+const Native& native_cuda() {
+  if (!api().usable()) throw UserError("CUDA cannot be used here: " + api().problem());
+  static const CudaNative native(api(), "cuda", cuda::find_device);
+  return native;
+}
+
+const Native& native_hip() {
+  if (!hip::api().usable()) throw UserError("HIP cannot be used here: " + hip::api().problem());
+  static const CudaNative native(hip::api(), "hip", [](const std::string& id) -> DeviceEntry { return hip::find_device(id); });
+  return native;
+}
+
+const Native& native_for(const std::string& backend) {
+  if (backend == "cuda") return native_cuda();
+  if (backend == "hip") return native_hip();
+  if (backend == "opencl") return native_opencl();
+  throw UserError(fmt::format("applications launch kernels on cuda, hip and opencl, not on \"{}\"", backend));
+}
+
+}  // namespace ergotune::launcher

@@ -1,0 +1,130 @@
+// OpenCL: programs built in the application's own context, launched on its own command queue.
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "device/opencl_program.hpp"
+#include "ergotune/base/error.hpp"
+#include "launcher/native.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+using namespace opencl;
+
+/// Kernel objects of one program: setting arguments is no business of two threads at once, so that each takes one of its own.
+class OpenclCode : public Code {
+ public:
+  OpenclCode(Program program, std::string entry) : program_(std::move(program)), entry_(std::move(entry)) {
+    slots_[0].kernel = make();
+  }
+  ~OpenclCode() override {
+    for (Slot& slot : slots_)
+      if (slot.kernel) api().clReleaseKernel(slot.kernel);
+  }
+
+  void allow(const LaunchPlan& plan) override {
+    cl_uint taken = 0;
+    if (api().clGetKernelInfo(slots_[0].kernel, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, nullptr) == CL_SUCCESS &&
+        taken != plan.passed.size())
+      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem says {}", taken, plan.passed.size()));
+  }
+
+  int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) override {
+    Slot& slot = take();
+    cl_int code = CL_SUCCESS;
+    if (!slot.kernel) slot.kernel = make(&code);
+    cl_uint index = 0;
+    for (const PassedArgument& passed : plan.passed) {
+      if (code != CL_SUCCESS) break;
+      code = passed.local_bytes > 0 ? api().clSetKernelArg(slot.kernel, index, passed.local_bytes, nullptr)
+                                    : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size, arguments[passed.position].address);
+      ++index;
+    }
+    if (code == CL_SUCCESS)
+      code = api().clEnqueueNDRangeKernel(static_cast<cl_command_queue>(queue), slot.kernel, plan.dimensions, nullptr, plan.global, plan.local, 0,
+                                          nullptr, nullptr);
+    slot.busy.clear(std::memory_order_release);
+    return code;
+  }
+
+ private:
+  struct alignas(64) Slot {  // a line of the cache each
+    std::atomic_flag busy = ATOMIC_FLAG_INIT;
+    cl_kernel kernel = nullptr;
+  };
+  cl_kernel make(cl_int* failed = nullptr) const {
+    cl_int code = CL_SUCCESS;
+    const cl_kernel kernel = api().clCreateKernel(program_.get(), entry_.c_str(), &code);
+    if (failed) *failed = code;
+    else check(code, DeviceFault::compile, "clCreateKernel");
+    return kernel;
+  }
+  Slot& take() {
+    static std::atomic<unsigned> threads{0};
+    thread_local const unsigned own = threads.fetch_add(1);
+    for (unsigned turn = 0;; ++turn) {
+      Slot& slot = slots_[(own + turn) % slots_.size()];
+      if (!slot.busy.test_and_set(std::memory_order_acquire)) return slot;
+      if (turn % slots_.size() == slots_.size() - 1) std::this_thread::yield();
+    }
+  }
+  Program program_;
+  std::string entry_;
+  std::array<Slot, 16> slots_;
+};
+
+class OpenclNative : public Native {
+ public:
+  Place place_of(void* queue) const override {
+    Place place;
+    const auto native = static_cast<cl_command_queue>(queue);
+    if (!queue || api().clGetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof place.context, &place.context, nullptr) != CL_SUCCESS ||
+        api().clGetCommandQueueInfo(native, kQueueDevice, sizeof place.device, &place.device, nullptr) != CL_SUCCESS)
+      throw UserError("this is no command queue of OpenCL's");
+    return place;
+  }
+  DeviceInfo device_at(const Place& place) const override {
+    std::string note;
+    for (const DeviceEntry& entry : find_devices(&note))
+      if (entry.device == place.device) return entry.info;
+    throw UserError("the queue's device is none that OpenCL lists (a sub-device?): " + (note.empty() ? "kernels are compiled for whole devices" : note));
+  }
+  std::shared_ptr<Code> load(const Place& place, const Binary& binary) const override {
+    const Context context(static_cast<cl_context>(place.context));
+    return std::make_shared<OpenclCode>(Program::from_portable(context, static_cast<cl_device_id>(place.device), PortableProgram::unpack(binary.bytes)),
+                                        binary.entry);
+  }
+  void enter(const Place&) const override {}
+  std::string error_text(int code) const override { return error_name(code); }
+  bool blames_launch(int code) const override {
+    constexpr cl_int kInvalidGlobalOffset = -56, kOutOfResources = CL_OUT_OF_RESOURCES;
+    return (code <= CL_INVALID_WORK_DIMENSION && code >= kInvalidGlobalOffset) || code == CL_INVALID_GLOBAL_WORK_SIZE || code == kOutOfResources ||
+           code == CL_INVALID_KERNEL_ARGS || code == CL_OUT_OF_HOST_MEMORY;
+  }
+  bool records(void*) const override { return false; }
+  std::vector<std::byte> contents(void* queue, const void* handle) const override {
+    const auto memory = *static_cast<const cl_mem*>(handle);
+    std::size_t size = 0;
+    check(api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr), DeviceFault::runtime, "clGetMemObjectInfo");
+    std::vector<std::byte> bytes(size);
+    check(api().clEnqueueReadBuffer(static_cast<cl_command_queue>(queue), memory, 1, 0, size, bytes.data(), 0, nullptr, nullptr), DeviceFault::runtime,
+          "clEnqueueReadBuffer");
+    return bytes;
+  }
+
+ private:
+  static constexpr cl_uint kQueueDevice = 0x1091;
+};
+
+}  // namespace
+
+const Native& native_opencl() {
+  if (!api().usable()) throw UserError("OpenCL cannot be used here: " + api().problem());
+  static const OpenclNative native;
+  return native;
+}
+
+}  // namespace ergotune::launcher

@@ -1,0 +1,361 @@
+// The way of a launch: looked up, or decided, compiled and loaded; what fails falls back to the default.
+#include "launcher/tuned_kernel.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "device/backend.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/kernel/wisdom_key.hpp"
+#include "kernel/configure.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+/// Of several kinds the one that was asked for; else the only one that the kernel has a source for.
+std::string backend_of(const Kernel& kernel, const std::string& asked) {
+  if (!asked.empty()) {
+    (void)native_for(asked);
+    (void)source_for_device(kernel, asked);
+    return asked;
+  }
+  std::vector<std::string> found;
+  const std::pair<const char*, Language> kinds[] = {{"cuda", Language::cuda}, {"hip", Language::hip}, {"opencl", Language::opencl}};
+  for (const auto& [name, language] : kinds)
+    if (kernel.source_for(language)) found.push_back(name);
+  if (found.size() == 1) return found.front();
+  throw UserError(found.empty() ? std::string("the kernel has no source in CUDA, HIP or OpenCL")
+                                : fmt::format("the kernel has sources for {}: say which by the option `backend`", fmt::join(found, " and ")));
+}
+
+const Kernel& kernel_of(const Problem& problem, const std::string& name) {
+  if (name.empty() && problem.kernels.size() == 1) return problem.kernel();
+  std::vector<std::string> names;
+  for (const Kernel& kernel : problem.kernels) {
+    names.push_back(wisdom_name(problem, kernel));
+    if (names.back() == name) return kernel;
+  }
+  throw UserError(fmt::format("the problem has several kernels: say by the option `kernel` which is meant{}", suggestion(name, names)));
+}
+
+template <class T>
+T read(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof value);
+  return value;
+}
+
+/// A scalar's bits, widened: the same number has the same bits.
+std::uint64_t bits_of(ElementType type, const void* address) {
+  switch (type) {
+    case ElementType::int8: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int8_t>(address)));
+    case ElementType::uint8: return read<std::uint8_t>(address);
+    case ElementType::int16: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int16_t>(address)));
+    case ElementType::uint16: return read<std::uint16_t>(address);
+    case ElementType::int32: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int32_t>(address)));
+    case ElementType::uint32: return read<std::uint32_t>(address);
+    case ElementType::float32: return std::bit_cast<std::uint64_t>(static_cast<double>(read<float>(address)));
+    default: return read<std::uint64_t>(address);
+  }
+}
+
+Value value_of(ElementType type, std::uint64_t bits) {
+  if (type == ElementType::float32 || type == ElementType::float64) return std::bit_cast<double>(bits);
+  return static_cast<std::int64_t>(bits);
+}
+
+std::string values_text(const Problem& problem, const Configuration& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem.parameters[i].name, values[i].to_string());
+  return text;
+}
+
+}  // namespace
+
+TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
+    : problem_(std::move(problem)), settings_(std::move(settings)), cache_(settings_.cache) {
+  kernel_ = &kernel_of(problem_, settings_.kernel);
+  name_ = wisdom_name(problem_, *kernel_);
+  settings_.backend = backend_of(*kernel_, settings_.backend);
+  native_ = &native_for(settings_.backend);
+  for (const auto& [name, value] : settings_.constants) {
+    std::vector<std::string> known;
+    for (const auto& [constant, old] : problem_.constants) known.push_back(constant);
+    if (!problem_.constants.contains(name)) throw UserError(fmt::format("the problem has no constant \"{}\"{}", name, suggestion(name, known)));
+    problem_.constants[name] = value;
+    for (auto& [device, constants] : problem_.constants_by_device) constants.erase(name);
+  }
+  words_ = code_words(problem_, *kernel_, settings_.backend);
+  std::set<std::string, std::less<>> decisive = words_;
+  for (const std::string& name : size_names(problem_, *kernel_)) decisive.insert(name);
+  for (const Restriction& restriction : problem_.restrictions)
+    for (const std::string& name : restriction.expression.names()) decisive.insert(name);
+  const auto bound = bound_constants(problem_, *kernel_);
+  const auto& arguments = arguments_of(problem_, *kernel_);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    positions_.push_back(sizes_.size());
+    if (argument.kind == Argument::Kind::local_memory) continue;
+    if (const auto constant = bound.find(i); constant != bound.end() && decisive.contains(constant->second))
+      bound_.push_back({sizes_.size(), argument.type, constant->second});
+    sizes_.push_back(argument.kind == Argument::Kind::buffer ? sizeof(void*)
+                                                             : argument.fields.empty() ? size_of(argument.type) : size_of(argument.fields));
+  }
+  if (bound_.size() > kMostBound) throw UserError(fmt::format("{} scalars decide what is compiled; at most {} can", bound_.size(), kMostBound));
+  wisdom_ = read_all_wisdom();
+  capture_ = CaptureWish::from_environment();
+  capturing_ = capture_.means(name_);
+}
+
+TunedKernel::~TunedKernel() { background_.reset(); }
+
+LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
+  if (arguments.size() != sizes_.size())
+    throw UserError(fmt::format("{} takes {} arguments, and was given {}", name_, sizes_.size(), arguments.size()));
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    if (arguments[i].size != sizes_[i])
+      throw UserError(fmt::format("{}: argument {} has {} bytes, and the problem says {}", name_, i + 1, arguments[i].size, sizes_[i]));
+  LaunchKey key;
+  key.place = native_->place_of(queue);
+  for (const Bound& bound : bound_) key.values[key.count++] = bits_of(bound.type, arguments[bound.position].address);
+  return key;
+}
+
+int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error) {
+  if (native_->records(queue))
+    throw UserError(name_ + ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
+  LaunchEntry& entry = table_.at(key, hash);
+  const Decision& decision = decide(entry, false);
+  if (capturing_ && passed_++ >= capture_.skip && !entry.captured) return launch_captured(entry, decision, queue, arguments);
+  const int code = decision.plan.code->launch(decision.plan, queue, arguments.data());
+  return code == 0 ? 0 : failed_launch(entry, decision, code, queue, arguments, error);
+}
+
+int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, void* queue, Arguments arguments) {
+  const std::lock_guard lock(entry.mutex);
+  if (entry.captured) return decision.plan.code->launch(decision.plan, queue, arguments.data());
+  entry.captured = true;
+  CapturedLaunch launch{&problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
+  const auto& all = arguments_of(problem_, *kernel_);
+  for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // also those that decide nothing
+    launch.constants[name] = value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
+  launch.arguments.resize(all.size());
+  const auto look = [&](bool after) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const ergotune_argument& given = arguments[std::min(positions_[i], arguments.size() - 1)];
+      CapturedArgument& seen = launch.arguments[i];
+      if (all[i].kind == Argument::Kind::buffer) (after ? seen.after : seen.before) = native_->contents(queue, given.address);
+      const auto* bytes = static_cast<const std::byte*>(given.address);
+      if (all[i].kind == Argument::Kind::scalar) seen.before.assign(bytes, bytes + given.size);
+    }
+  };
+  look(false);
+  const int code = decision.plan.code->launch(decision.plan, queue, arguments.data());
+  if (code != 0) return code;
+  look(true);
+  std::string size;
+  for (const std::int64_t n : problem_size(problem_, *kernel_, launch.constants)) size += fmt::format("{}{}", size.empty() ? "_" : "x", n);
+  const auto folder = capture_.folder / (wisdom_file({}, name_).stem().string() + size);
+  try {
+    write_launch(launch, folder);
+    warn(fmt::format("captured in {}: ergotune tune {} --wisdom wisdom", folder.string(), folder.string()));
+  } catch (const Error& error) {
+    warn(fmt::format("not captured: {}", error.what()));
+  }
+  return 0;
+}
+
+int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments, std::string& error) {
+  error = fmt::format("{} ({}): {}", name_, values_text(problem_, decision.configuration), native_->error_text(code));
+  if (decision.is_default || !native_->blames_launch(code)) return code;
+  const Decision* otherwise = nullptr;
+  {
+    const std::lock_guard lock(entry.mutex);
+    otherwise = entry.decision.load();
+    if (otherwise == &decision) {
+      Site& site = site_at(entry.key.place);
+      warn(fmt::format("the tuned configuration {} cannot be launched here ({}); the default is used from now on",
+                       values_text(problem_, decision.configuration), native_->error_text(code)));
+      {
+        const std::lock_guard knowing(site.mutex);
+        site.failed[values_text(problem_, decision.configuration)] = native_->error_text(code);
+      }
+      const Constants constants = constants_at(site, entry.key);
+      otherwise = &settle(entry, site, constants, choose_default(constants, "the default: the tuned configuration cannot be launched here"));
+    }
+  }
+  const int again = otherwise->plan.code->launch(otherwise->plan, queue, arguments.data());
+  if (again != 0) error = fmt::format("{} ({}): {}", name_, values_text(problem_, otherwise->configuration), native_->error_text(again));
+  return again;
+}
+
+const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
+  const std::lock_guard lock(entry.mutex);
+  const Decision* known = entry.decision.load();
+  if (known && (entry.settled || !wait)) return *known;
+  Site& site = site_at(entry.key.place);
+  const Constants constants = constants_at(site, entry.key);
+  auto wanted = choose(site, constants);
+  if (settings_.background && !wait) {
+    if (auto meanwhile = stopgap(site, entry.key, constants, *wanted)) {
+      const Decision* kept = table_.keep(std::move(meanwhile));
+      entry.decision.store(kept, std::memory_order_release);
+      const std::lock_guard sites(mutex_);
+      if (!background_) background_ = std::make_unique<Background>();
+      background_->add([this, &entry] { improve(entry); });
+      return *kept;
+    }
+  }
+  return settle(entry, site, constants, std::move(wanted));
+}
+
+std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key, const Constants& constants, const Decision& wanted) {
+  const std::lock_guard lock(site.mutex);
+  if (is_compiled(site, job_for(site, constants, wanted.configuration))) return nullptr;
+  std::vector<Configuration> candidates;
+  if (site.latest) candidates.push_back(*site.latest);
+  if (!wanted.is_default) candidates.push_back(choose_default(constants, "")->configuration);
+  for (const Configuration& candidate : candidates) {
+    if (candidate == wanted.configuration) continue;
+    try {
+      if (!is_compiled(site, job_for(site, constants, candidate))) continue;
+      auto meanwhile = choose_default(constants, "until the one that is wanted is compiled: " + wanted.reason);
+      meanwhile->configuration = candidate;
+      add_plan(*meanwhile, site, key.place, constants);
+      return meanwhile;
+    } catch (const Error&) {
+      // what ran for another size need not fit this one
+    }
+  }
+  return nullptr;  // something must be compiled: then at once what is wanted
+}
+
+const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted) {
+  const std::lock_guard lock(site.mutex);
+  try {
+    add_plan(*wanted, site, entry.key.place, constants);
+  } catch (const Error& error) {
+    if (wanted->is_default) throw;
+    const std::string values = values_text(problem_, wanted->configuration);
+    warn(fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
+    site.failed[values] = error.what();
+    wanted = choose_default(constants, "the default: the tuned configuration does not compile or load here");
+    add_plan(*wanted, site, entry.key.place, constants);
+  }
+  site.latest = wanted->configuration;
+  const Decision* kept = table_.keep(std::move(wanted));
+  entry.decision.store(kept, std::memory_order_release);
+  entry.settled = true;
+  return *kept;
+}
+
+void TunedKernel::improve(LaunchEntry& entry) {
+  try {
+    native_->enter(entry.key.place);
+    decide(entry, true);
+  } catch (const std::exception& error) {
+    warn_once(fmt::format("nothing better could be compiled in the background: {}", error.what()));
+  }
+}
+
+TunedKernel::Site& TunedKernel::site_at(const Place& place) {
+  const std::lock_guard lock(mutex_);
+  auto& site = sites_[{place.context, place.device}];
+  if (!site) {
+    auto fresh = std::make_unique<Site>();
+    fresh->info = native_->device_at(place);
+    fresh->constants = problem_.constants_for(fresh->info.name, fresh->info.properties);
+    site = std::move(fresh);
+  }
+  return *site;
+}
+
+Constants TunedKernel::constants_at(const Site& site, const LaunchKey& key) const {
+  Constants constants = site.constants;
+  for (std::size_t i = 0; i < bound_.size(); ++i) constants[bound_[i].constant] = value_of(bound_[i].type, key.values[i]);
+  return constants;
+}
+
+TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, const Configuration& configuration) const {
+  if (!site.compiler) {
+    site.compiler = open_compiler(site.info.id);
+    site.identity = site.compiler->identity();
+  }
+  Job job{make_compile_job(problem_, *kernel_, site.info, constants, configuration), {}};
+  // Sizes that the source does not name would make every size code of its own.
+  std::erase_if(job.job.defines, [&](const auto& define) { return problem_.constants.contains(define.first) && !words_.contains(define.first); });
+  job.key = CompileCache::key(job.job, site.identity);
+  return job;
+}
+
+bool TunedKernel::is_compiled(Site& site, const Job& job) const { return site.loaded.contains(job.key) || cache_.find(job.key).has_value(); }
+
+std::shared_ptr<Code> TunedKernel::code_for(Site& site, const Place& place, const Job& job) {
+  auto& code = site.loaded[job.key];
+  if (code) return code;
+  std::optional<Binary> binary = cache_.find(job.key);
+  if (!binary) {
+    binary = site.compiler->compile(job.job);
+    cache_.store(job.key, *binary);
+  }
+  code = native_->load(place, *binary);
+  return code;
+}
+
+void TunedKernel::add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants) {
+  const ConfigurationScope names(problem_.parameters, decision.configuration, constants, kernel_->name);
+  const Scope scope = names.scope();
+  LaunchPlan& plan = decision.plan;
+  plan.geometry = make_geometry(kernel_->launch, scope);
+  for (int d = 0; d < 3; ++d) {
+    plan.local[d] = plan.geometry.block[d];
+    plan.global[d] = std::size_t{plan.geometry.grid[d]} * plan.geometry.block[d];
+    if (plan.global[d] > 1) plan.dimensions = static_cast<std::uint32_t>(d + 1);
+  }
+  const auto& arguments = arguments_of(problem_, *kernel_);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    if (!argument.passed(scope)) continue;
+    PassedArgument passed{static_cast<std::uint32_t>(positions_[i]), 0};
+    if (argument.kind == Argument::Kind::local_memory)
+      passed.local_bytes = static_cast<std::size_t>(argument.count.evaluate(scope).as_integer()) * size_of(argument.type);
+    plan.passed.push_back(passed);
+  }
+  plan.code = code_for(site, place, job_for(site, constants, decision.configuration));
+  plan.code->allow(plan);
+}
+
+void TunedKernel::prepare(void* queue, Arguments arguments) {
+  const LaunchKey key = key_of(queue, arguments);
+  if (native_->records(queue)) throw UserError(name_ + ": nothing can be compiled while the stream records a graph");
+  decide(table_.at(key, key.hash()), true);
+}
+
+std::string TunedKernel::why(void* queue, Arguments arguments) {
+  using Json = nlohmann::ordered_json;
+  const LaunchKey key = key_of(queue, arguments);
+  const LaunchEntry* entry = table_.find(key, key.hash());
+  const Decision* decision = entry ? entry->decision.load(std::memory_order_acquire) : nullptr;
+  std::unique_ptr<Decision> fresh;
+  if (!decision) {  // what would be wanted: nothing is compiled for the question
+    Site& site = site_at(key.place);
+    fresh = choose(site, constants_at(site, key));
+    decision = fresh.get();
+  }
+  const auto json_of = [](const Value& value) { return std::visit([](const auto& plain) { return Json(plain); }, value.data()); };
+  Json configuration = Json::object(), execution = Json::object();
+  for (std::size_t i = 0; i < decision->configuration.size(); ++i) configuration[problem_.parameters[i].name] = json_of(decision->configuration[i]);
+  for (const auto& [name, value] : decision->execution) execution[name] = json_of(value);
+  return Json{{"kernel", name_},         {"configuration", configuration}, {"execution", execution},
+              {"reason", decision->reason}, {"match", decision->match},    {"distance", decision->is_default ? Json() : Json(decision->distance)},
+              {"is_default", decision->is_default}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ergotune::launcher

@@ -1,0 +1,82 @@
+// An application goes from untuned to tuned: launched, captured, tuned, launched with wisdom. And what the launcher's library is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "base/files.hpp"
+#include "ergotune/kernel/wisdom.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kPrograms = ERGOTUNE_BINARY_DIR "/tests/application/";
+
+struct Heat : testing::Test {
+  TemporaryFolder folder;
+  void SetUp() override {
+    if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  }
+  ProcessOptions options(std::map<std::string, std::string> environment) const {
+    ProcessOptions options;
+    options.folder = folder.path().string();
+    options.timeout = 100;
+    options.environment = std::move(environment);
+    options.environment["XDG_CACHE_HOME"] = (folder.path() / "cache").string();
+    return options;
+  }
+  std::string run(const std::string& program, std::map<std::string, std::string> environment = {}) const {
+    const ProcessResult result = run_process({kPrograms + program, "96", "80", "6"}, options(std::move(environment)));
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return result.out + result.err;
+  }
+  static std::string sum_of(const std::string& output) {
+    std::smatch match;
+    return std::regex_search(output, match, std::regex("sum ([0-9.]+)")) ? match[1].str() : "none in: " + output;
+  }
+};
+
+TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
+  const std::string right = sum_of(run("heat"));
+  const std::string untuned = run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heat"}});
+  EXPECT_EQ(sum_of(untuned), right);
+  EXPECT_THAT(untuned, HasSubstr("captured in captured/heat_96x80: ergotune tune captured/heat_96x80 --wisdom wisdom"));
+  const auto tuned = ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "4", "--strategy", "random", "--no-confirm",
+                                       "--device", "opencl", "--json", "-q"});
+  const auto best = json_of(tuned)["best"]["configuration"];
+  const std::string after = run("heat_tuned", {{"ERGOTUNE_WISDOM", "wisdom"}});
+  EXPECT_EQ(sum_of(after), right);
+  const auto why = nlohmann::json::parse(after.substr(after.find('{')));
+  EXPECT_EQ(why["configuration"], best);
+  EXPECT_EQ(why["match"], "exact");
+  EXPECT_EQ(why["is_default"], false);
+}
+
+TEST_F(Heat, TwoProcessesBeginAtOnceWithNothingCompiled) {
+  const auto again = options({});
+  ChildProcess first = ChildProcess::start({kPrograms + "heat_tuned", "96", "80", "6"}, again);
+  const std::string second = run("heat_tuned");
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(sum_of(second), sum_of(run("heat")));
+}
+
+// What is only there for tuning is not in an application.
+TEST(LauncherLibrary, HoldsNothingThatOnlyTuningNeeds) {
+  const std::string library = ERGOTUNE_BINARY_DIR "/libergotune-launcher.so";
+  const std::string needed = run_process({"ldd", library}).out;
+  for (const char* unwanted : {"sqlite", "simdjson", "libz", "python"}) EXPECT_THAT(needed, Not(HasSubstr(unwanted)));
+  const std::string symbols = run_process({"nm", "--demangle", library}).out;
+  ASSERT_THAT(symbols, HasSubstr("TunedKernel"));
+  for (const char* unwanted : {"sqlite3_", "simdjson", "CLI::", "ergotune::Store", "Ledger", "Strategy"}) EXPECT_THAT(symbols, Not(HasSubstr(unwanted)));
+  std::string seen = run_process({"nm", "--dynamic", "--defined-only", library}).out;
+  for (std::smatch match; std::regex_search(seen, match, std::regex(" [A-Z] (.*)\n")); seen = match.suffix())
+    EXPECT_THAT(match[1].str(), testing::StartsWith("ergotune_"));
+}
+
+}  // namespace
+}  // namespace ergotune::test

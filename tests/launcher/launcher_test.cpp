@@ -1,0 +1,368 @@
+// Kernels as an application launches them, on PoCL: through the C++ header, on a context and queue of the application's own.
+#include "ergotune/launcher/launcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/files.hpp"
+#include "device/opencl_platform.hpp"
+#include "ergotune/kernel/wisdom_key.hpp"
+#include "ergotune/problem/load.hpp"
+#include "launcher/launch_table.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace opencl;
+
+// What it writes says which configuration ran, and for which size the code was compiled.
+const char* kProblem = R"(
+name = "mark"
+[constants]
+n = 1024
+offset = 0
+[parameters]
+block = [16, 32, 64]
+variant = [0, 1, 2, 3]
+demand = [0, 48]
+[kernel]
+function = "mark"
+source = "mark.cl"
+arguments = [
+  { name = "count", type = "int32", value = "n" },
+  { name = "add", type = "int32", value = "offset" },
+  { name = "out", type = "int32", count = "n", access = "read_write" },
+  { name = "scratch", type = "int32", local_count = "block" },
+]
+[kernel.launch]
+global = ["n"]
+block = ["block"]
+)";
+const char* kSource = R"(
+#if demand
+__attribute__((reqd_work_group_size(demand, 1, 1)))
+#endif
+kernel void mark(int count, int add, global int* out, local int* scratch) {
+#if variant == 3
+  this does not compile;
+#endif
+  int i = get_global_id(0);
+  scratch[get_local_id(0)] = out[i];
+  if (i < count) out[i] = scratch[get_local_id(0)] + 1000 * variant + get_local_size(0) + add;
+}
+)";
+
+struct Application : testing::Test {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("ergotune-launcher-" + std::to_string(::getpid()));
+  std::unique_ptr<Context> context;
+  DeviceEntry device;
+  cl_command_queue queue = nullptr;
+  std::vector<std::string> warnings;
+  std::mutex warning;
+
+  void SetUp() override {
+    const auto devices = find_devices();
+    if (devices.empty()) GTEST_SKIP() << "no OpenCL device";
+    device = devices.front();
+    context = std::make_unique<Context>(device);
+    cl_int code = 0;
+    queue = api().clCreateCommandQueue(context->get(), device.device, 0, &code);
+    std::filesystem::create_directories(folder);
+    write_file(folder / "mark.toml", kProblem);
+    write_file(folder / "mark.cl", kSource);
+    for (const char* name : {"ERGOTUNE_WISDOM", "ERGOTUNE_DEVICE_NAME", "ERGOTUNE_CAPTURE", "ERGOTUNE_OBJECTIVE"}) ::unsetenv(name);
+  }
+  void TearDown() override {
+    if (queue) api().clReleaseCommandQueue(queue);
+    std::filesystem::remove_all(folder);
+  }
+  Options options() {
+    Options given;
+    given.cache = (folder / "cache").string();
+    given.warn = [this](const std::string& message) {
+      const std::lock_guard lock(warning);
+      warnings.push_back(message);
+    };
+    return given;
+  }
+  std::string file() const { return (folder / "mark.toml").string(); }
+  cl_mem buffer(std::size_t n) {
+    std::vector<int> zeros(n);
+    cl_int code = 0;
+    const cl_mem memory = api().clCreateBuffer(context->get(), CL_MEM_READ_WRITE, n * sizeof(int), nullptr, &code);
+    api().clEnqueueWriteBuffer(queue, memory, 1, 0, n * sizeof(int), zeros.data(), 0, nullptr, nullptr);
+    return memory;
+  }
+  /// What the first and the last element are after one launch.
+  std::pair<int, int> run(const Kernel& kernel, int n, int add = 0) {
+    const cl_mem memory = buffer(static_cast<std::size_t>(n));
+    kernel(queue, n, add, memory);
+    std::vector<int> values(static_cast<std::size_t>(n));
+    api().clEnqueueReadBuffer(queue, memory, 1, 0, values.size() * sizeof(int), values.data(), 0, nullptr, nullptr);
+    api().clReleaseMemObject(memory);
+    return {values.front(), values.back()};
+  }
+  WisdomRecord record(int block, int variant, std::vector<std::int64_t> size = {1024}, int demand = 0) {
+    const Problem problem = load_problem(folder / "mark.toml");
+    WisdomRecord r;
+    r.configuration = {{"block", block}, {"variant", variant}, {"demand", demand}};
+    r.problem_size = std::move(size);
+    r.score = 1;
+    r.device = wisdom_device(device.info);
+    r.source_hash = source_hash(problem, problem.kernel(), "opencl", problem.constants);
+    return r;
+  }
+  void wise(const std::vector<WisdomRecord>& records) { add_to_wisdom(folder / "wisdom", "mark", records); }
+  nlohmann::json why(const Kernel& kernel, int n) {
+    const cl_mem none = nullptr;
+    return nlohmann::json::parse(kernel.why(queue, n, 0, none));
+  }
+};
+
+TEST_F(Application, RunsTheDefaultWithoutWisdomAndTheTunedWithIt) {
+  {
+    const Kernel kernel(file(), options());
+    EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
+    EXPECT_TRUE(why(kernel, 1024)["is_default"]);
+    EXPECT_THAT(why(kernel, 1024)["reason"].get<std::string>(), HasSubstr("no wisdom of this kernel"));
+    wise({record(64, 2)});
+    EXPECT_EQ(run(kernel, 1024), std::pair(16, 16)) << "wisdom is read once";
+    kernel.reload();
+    EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064)) << "until it is asked to read it again";
+  }
+  const Kernel kernel(file(), options());
+  EXPECT_EQ(run(kernel, 1024, 7), std::pair(2071, 2071));
+  EXPECT_EQ(run(kernel, 2048), std::pair(2064, 2064));
+  const auto answer = why(kernel, 2048);
+  EXPECT_EQ(answer["configuration"], nlohmann::json({{"block", 64}, {"variant", 2}, {"demand", 0}}));
+  EXPECT_EQ(answer["match"], "near size");
+  EXPECT_EQ(answer["distance"], 1);
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+// A size that the source does not name is no code of its own.
+TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
+  const auto files = [&] {
+    return std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {}, [](const auto& entry) { return entry.is_regular_file(); });
+  };
+  {
+    const Kernel kernel(file(), options());
+    for (const int n : {64, 128, 4096}) EXPECT_EQ(run(kernel, n), std::pair(16, 16));
+  }
+  EXPECT_EQ(files(), 1);
+  const Kernel again(file(), options());
+  EXPECT_EQ(run(again, 256), std::pair(16, 16));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Application, AStaleRecordIsNotUsedAndNotInSilence) {
+  wise({record(64, 2)});
+  write_file(folder / "mark.cl", std::string(kSource) + "\n#define MORE 1\n");
+  const Kernel kernel(file(), options());
+  EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
+  EXPECT_EQ(run(kernel, 512), std::pair(16, 16));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("stale"));
+  EXPECT_THAT(why(kernel, 1024)["reason"].get<std::string>(), HasSubstr("stale"));
+}
+
+TEST_F(Application, WhatCannotBeLaunchedFallsBackOnceAndIsRemembered) {
+  wise({record(32, 1, {1024}, 48)});  // the source demands a block of 48
+  const Kernel kernel(file(), options());
+  EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
+  EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
+  EXPECT_EQ(run(kernel, 2048), std::pair(16, 16)) << "another size does not try it again";
+  ASSERT_GE(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("cannot be launched here"));
+  EXPECT_THAT(why(kernel, 2048)["reason"].get<std::string>(), HasSubstr("it failed here"));
+}
+
+TEST_F(Application, WhatDoesNotCompileFallsBackToo) {
+  wise({record(64, 3)});
+  const Kernel kernel(file(), options());
+  EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("does not work here"));
+}
+
+TEST_F(Application, InTheBackgroundSomethingCompiledRunsMeanwhile) {
+  { EXPECT_EQ(run(Kernel(file(), options()), 1024), std::pair(16, 16)); }  // the default is on disk now
+  wise({record(64, 2)});
+  Options given = options();
+  given.background = true;
+  const Kernel kernel(file(), given);
+  const auto first = run(kernel, 1024);
+  EXPECT_TRUE(first == std::pair(16, 16) || first == std::pair(2064, 2064)) << first.first;
+  kernel.prepare(queue, 1024, 0, cl_mem(nullptr));
+  EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Application, EightThreadsLaunchAtOnceFromTheFirstCallOn) {
+  wise({record(64, 2), record(32, 1, {4096})});
+  const Kernel kernel(file(), options());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      cl_int code = 0;
+      const cl_command_queue own = api().clCreateCommandQueue(context->get(), device.device, 0, &code);
+      const int n = t % 2 ? 1024 : 4096, add = 10000 * t;
+      const cl_mem memory = buffer(static_cast<std::size_t>(n));
+      std::vector<int> values(static_cast<std::size_t>(n));
+      for (int i = 0; i < 20; ++i) kernel(own, n, i == 19 ? add : 0, memory);
+      api().clEnqueueReadBuffer(own, memory, 1, 0, values.size() * sizeof(int), values.data(), 0, nullptr, nullptr);
+      const int each = t % 2 ? 2064 : 1032;
+      for (const int value : values) wrong += value != 20 * each + add;
+      api().clReleaseMemObject(memory);
+      api().clReleaseCommandQueue(own);
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Application, WisdomIsWrittenWhileItIsRead) {
+  wise({record(64, 2)});
+  const Kernel kernel(file(), options());
+  std::thread writer([&] {
+    for (int i = 0; i < 15; ++i) wise({record(16, 1, {100000 + i})});
+  });
+  for (int i = 0; i < 15; ++i) {
+    kernel.reload();
+    EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
+  }
+  writer.join();
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Application, DamagedWisdomIsToldAndTheRestIsUsed) {
+  wise({record(64, 2)});
+  const auto path = wisdom_file(folder / "wisdom", "mark");
+  write_file(path, *read_file(path) + "{\"configuration\": {\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  std::filesystem::permissions(folder / "wisdom", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  Options given = options();
+  given.cache = "/proc/nothing/can/be/written/here";
+  const Kernel kernel(file(), given);
+  EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
+  std::filesystem::permissions(folder / "wisdom", std::filesystem::perms::owner_all);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("mark.wisdom:3"));
+}
+
+TEST_F(Application, ADeviceIsPretended) {
+  WisdomRecord other = record(64, 2);
+  other.device = wisdom_device("NVIDIA H100 80GB HBM3", "cuda", {});
+  wise({other});
+  EXPECT_EQ(run(Kernel(file(), options()), 1024), std::pair(16, 16));
+  ::setenv("ERGOTUNE_DEVICE_NAME", "NVIDIA H100 80GB HBM3", 1);
+  EXPECT_EQ(run(Kernel(file(), options()), 1024), std::pair(2064, 2064));
+  ::unsetenv("ERGOTUNE_DEVICE_NAME");
+}
+
+TEST_F(Application, MistakesAreToldInWords) {
+  const auto words_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const LaunchError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(words_of([&] { Kernel("/nowhere/k.toml"); }), HasSubstr("/nowhere/k.toml: cannot be read"));
+  const Kernel kernel(file(), options());
+  const cl_mem memory = nullptr;
+  EXPECT_THAT(words_of([&] { kernel(queue, 1024, memory); }), HasSubstr("takes 3 arguments, and was given 2"));
+  EXPECT_THAT(words_of([&] { kernel(queue, 1024L, 0, memory); }), HasSubstr("argument 1 has 8 bytes, and the problem says 4"));
+  EXPECT_THAT(words_of([&] { kernel(nullptr, 1024, 0, memory); }), HasSubstr("no command queue"));
+  Options given = options();
+  given.constants = "m=3";
+  EXPECT_THAT(words_of([&] { Kernel(file(), given); }), HasSubstr("no constant \"m\""));
+}
+
+// The description in code, and the source's macros for a size that no argument says.
+TEST_F(Application, AKernelIsDescribedInCode) {
+  Builder builder = Builder::from_text("twice", "opencl", "kernel void twice(global int* x) { x[get_global_id(0)] = N * 2 + sizeof(T); }\n");
+  builder.constant("N", 64).tune("block", {8, 16}).tune<std::string>("T", {"char", "double"}).restriction("N % block == 0");
+  builder.buffer("x", "int32", "N", "write").global({"N"}).block({"block"});
+  Options given = options();
+  given.constants = "N=128";
+  const Kernel kernel(builder, given);
+  const cl_mem memory = buffer(128);
+  kernel(queue, memory);
+  int value = 0;
+  api().clEnqueueReadBuffer(queue, memory, 1, 127 * sizeof(int), sizeof value, &value, 0, nullptr, nullptr);
+  api().clReleaseMemObject(memory);
+  EXPECT_EQ(value, 257);
+}
+
+TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
+  ::setenv("ERGOTUNE_CAPTURE", "ma*", 1);
+  ::setenv("ERGOTUNE_CAPTURE_DIR", (folder / "captured").c_str(), 1);
+  {
+    const Kernel kernel(file(), options());
+    EXPECT_EQ(run(kernel, 2048, 5), std::pair(21, 21));
+    EXPECT_EQ(run(kernel, 2048, 6), std::pair(22, 22)) << "once for each size";
+  }
+  ::unsetenv("ERGOTUNE_CAPTURE");
+  ::unsetenv("ERGOTUNE_CAPTURE_DIR");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("mark_2048"));
+  const Problem captured = load_problem(folder / "captured" / "mark_2048" / "problem.toml");
+  const Problem original = load_problem(file());
+  EXPECT_EQ(captured.constants.at("n"), Value(2048));
+  EXPECT_EQ(captured.constants.at("offset"), Value(5));
+  EXPECT_EQ(captured.verification.kind, Verification::Kind::files);
+  EXPECT_EQ(captured.parameters.size(), original.parameters.size());
+  EXPECT_EQ(source_hash(captured, captured.kernel(), "opencl", captured.constants),
+            source_hash(original, original.kernel(), "opencl", original.constants))
+      << "what is tuned from it is wisdom for the application";
+  const std::string after = *read_file(folder / "captured" / "mark_2048" / "out_after.npy");
+  EXPECT_EQ(after.size() % 64, 0u);
+  int value = 0;
+  std::memcpy(&value, after.data() + after.size() - sizeof value, sizeof value);
+  EXPECT_EQ(value, 21);
+}
+
+TEST(LaunchTable, FindsEveryKeyFromEveryThreadWhileItGrows) {
+  LaunchTable table;
+  constexpr std::uint64_t kKeys = 3000;
+  const auto key = [](std::uint64_t i) {
+    LaunchKey key;
+    key.count = 2;
+    key.values = {i % 50, i};
+    return key;
+  };
+  std::vector<std::thread> threads;
+  std::atomic<int> lost{0};
+  for (std::uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = t; i < kKeys; i += 4) {
+        LaunchEntry& entry = table.at(key(i), key(i).hash());
+        for (std::uint64_t back = 0; back < 20 && back * 4 <= i; ++back) {
+          const LaunchKey earlier = key(i - back * 4);
+          const LaunchEntry* found = table.find(earlier, earlier.hash());
+          lost += !found || !(found->key == earlier);
+        }
+        lost += table.find(key(i), key(i).hash()) != &entry;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(table.find(key(kKeys), key(kKeys).hash()), nullptr);
+}
+
+}  // namespace
+}  // namespace ergotune::launcher
