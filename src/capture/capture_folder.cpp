@@ -123,6 +123,7 @@ class Writer {
   std::vector<std::string> write() {
     std::filesystem::create_directories(folder_);
     write_bytes(folder_ / launch_.source_file, "", launch_.source.data(), launch_.source.size());
+    for (const auto& [name, header] : launch_.headers) write_header(name, header);
     const std::string arguments = write_arguments();
     std::string text = head() + parameters() + kernel() + "arguments = [\n" + arguments + "]\n" + geometry() + options() + verification();
     // last, and whole or not at all: a folder with a problem.toml is a capture
@@ -133,6 +134,15 @@ class Writer {
   }
 
  private:
+  void write_header(const std::string& name, const std::string& text) {
+    const std::filesystem::path place = std::filesystem::path(name).lexically_normal();
+    if (place.is_absolute() || place.empty() || *place.begin() == "..") {
+      notes_.push_back("the header " + name + " lies outside of the folder and was left out");
+      return;
+    }
+    std::filesystem::create_directories((folder_ / place).parent_path());
+    write_bytes(folder_ / place, "", text.data(), text.size());
+  }
   std::string axis_name(const char* what, std::size_t axis) const { return free_name(std::string(what) + kAxes[axis], words_); }
   std::string size_name(std::size_t axis) const { return axis_name("GLOBAL_SIZE_", axis); }
   std::string block_name(std::size_t axis) const { return axis_name("WORK_GROUP_", axis); }
@@ -191,7 +201,7 @@ class Writer {
   }
 
   std::string kernel() const {
-    std::string text = "\n[kernel]\nfunction = " + toml_text(launch_.kernel) + "\nsource = { " + launch_.language + " = " +
+    std::string text = "\n[kernel]\nfunction = " + toml_text(launch_.function.empty() ? launch_.kernel : launch_.function) + "\nsource = { " + launch_.language + " = " +
                        toml_text(launch_.source_file) + " }\n";
     std::vector<std::string> folders;
     for (const std::string& folder : launch_.include_folders) folders.push_back(toml_text(folder));

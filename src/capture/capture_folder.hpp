@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ergotune::capture {
@@ -33,6 +34,8 @@ struct CapturedArgument {
 
 struct CapturedLaunch {
   std::string kernel;
+  /// What the compiler or the code object calls it, where that is something else: a mangled name, a name expression.
+  std::string function;
   /// What the launch was seen in, for the file's first line.
   std::string program, device;
   /// "opencl" or "cuda".
@@ -41,6 +44,8 @@ struct CapturedLaunch {
   std::string source, source_file = "kernel.cl";
   /// A code object: nothing of it depends on macros and compiler options.
   bool compiled = false;
+  /// Headers that the program kept in memory: name and text.
+  std::vector<std::pair<std::string, std::string>> headers;
   /// One for each word; -I goes to include_folders, which are absolute.
   std::vector<std::string> options, include_folders;
   std::vector<CapturedArgument> arguments;

@@ -75,6 +75,7 @@ capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std
     return {"wishes", capture::kProtocol, arguments.list ? "list" : "capture", arguments.kernel, std::to_string(arguments.skip), folder,
             std::to_string(arguments.most_memory << 20), arguments.rounding ? "1" : "0"};
   }
+  if (m[0] == "trouble" && m.size() == 2) fmt::print(stderr, "note: {}\n", m[1]);
   if (m[0] == "kernel" && m.size() == 11) note_report(seen, m);
   if (m[0] == "captured" && m.size() >= 6) {
     SeenKernel& kernel = seen.kernel(m[1], m[2], m[3]);
@@ -93,25 +94,6 @@ std::vector<SeenKernel*> by_time(Seen& seen) {
     return a->seconds != b->seconds ? a->seconds > b->seconds : a->launches > b->launches;
   });
   return kernels;
-}
-
-std::map<std::string, std::string> environment_for_layers() {
-  std::map<std::string, std::string> environment;
-  const auto before = [](const char* name, const std::string& ours) {
-    const char* present = std::getenv(name);
-    return present && *present ? ours + ":" + present : ours;
-  };
-  if (const auto library = layer_library("opencl"); !library.empty())
-    environment["OPENCL_LAYERS"] = before("OPENCL_LAYERS", library.string());
-  if (const auto library = layer_library("cuda"); !library.empty()) {
-    environment["CUDA_INJECTION64_PATH"] = library.string();
-    environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
-  }
-  if (environment.empty()) throw Error("the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, or "
-                                       "name their folder in ERGOTUNE_LAYER_DIR");
-  // PyOpenCL keeps binaries, which have no source
-  environment["PYOPENCL_NO_CACHE"] = "1";
-  return environment;
 }
 
 /// What is known of a capture beside its problem: how `ergotune run` knows the kernel again.
@@ -213,7 +195,7 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   if (!arguments.list) fs::create_directories(room, failed);
   if (failed) throw UserError(fmt::format("the folder {} cannot be made: {}", output.string(), failed.message()));
   Seen seen;
-  WatchedProgram watched{program, environment_for_layers(), arguments.json, {}};
+  WatchedProgram watched{program, layer_environment(), arguments.json, {}};
   watched.answer = [&](const capture::Message& message) { return answer(seen, arguments, room.string(), message); };
   ProgramEnd end;
   std::vector<SeenKernel*> captured;

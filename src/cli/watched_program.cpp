@@ -14,8 +14,10 @@
 #include <cstring>
 
 #include "base/process.hpp"
+#include "device/cuda_api.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "measure/cupti_api.hpp"
 
 extern char** environ;
 
@@ -175,6 +177,28 @@ std::filesystem::path layer_library(const std::string& interface) {
   for (const auto& folder : folders)
     if (std::filesystem::exists(folder / name, ignored)) return std::filesystem::absolute(folder / name);
   return {};
+}
+
+std::map<std::string, std::string> layer_environment(bool replaces) {
+  std::map<std::string, std::string> environment;
+  const auto before = [](const char* name, const std::string& ours) {
+    const char* present = std::getenv(name);
+    return present && *present ? ours + ":" + present : ours;
+  };
+  if (const auto library = layer_library("opencl"); !library.empty())
+    environment["OPENCL_LAYERS"] = before("OPENCL_LAYERS", library.string());
+  if (const auto library = layer_library("cuda"); !library.empty() && !replaces) {
+    environment["CUDA_INJECTION64_PATH"] = library.string();
+    environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
+    // it lies where the program's loader may not look
+    if (cuda::api().usable() && cupti::api().usable()) environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
+  }
+  if (environment.empty())
+    throw Error("the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, or name "
+                "their folder in ERGOTUNE_LAYER_DIR");
+  // PyOpenCL keeps binaries, which have no source
+  environment["PYOPENCL_NO_CACHE"] = "1";
+  return environment;
 }
 
 std::string words_of(const ProgramEnd& end) {

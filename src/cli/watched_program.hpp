@@ -37,6 +37,10 @@ std::vector<std::string> program_arguments(std::vector<std::string> rest, const 
 /// where there is none.
 std::filesystem::path layer_library(const std::string& interface);
 
+/// The variables that bring those libraries into a program. `replaces`: only what can launch something else (OpenCL). Throws Error
+/// where there is none of them.
+std::map<std::string, std::string> layer_environment(bool replaces = false);
+
 /// How the program ended, if not well: a sentence for standard error, or nothing.
 std::string words_of(const ProgramEnd& end);
 

@@ -7,6 +7,7 @@
 #include "device/cuda_platform.hpp"
 #include "device/instruction_mix.hpp"
 #include "device/rtc_program.hpp"
+#include "problem/compiled_code.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -45,6 +46,7 @@ class CudaCompiler : public Compiler {
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::cuda)
       throw DeviceError(DeviceFault::unsupported, "a CUDA device compiles CUDA C++ only");
+    if (is_compiled_code(job.source)) return {device::PackedCode{job.source}.pack(), job.function, {}};
     std::vector<std::string> options = nvrtc::options_of(job, nvrtc::include_folders());
     if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--gpu-architecture=" + architecture_);
     nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name);

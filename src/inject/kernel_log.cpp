@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "capture/capture_folder.hpp"
@@ -61,7 +62,8 @@ void KernelLog::refuse(Entry& entry, const std::string& why) {
 bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
   const Session& session = Session::get();
   if (!session.wants(Wishes::Mode::capture) || launch < session.wishes().skip || entry.settled || done_) return false;
-  if (!session.wants_kernel(entry.name)) return false;
+  const auto wanted = [&](const std::string& name) { return session.wants_kernel(name); };
+  if (!wanted(entry.name) && std::none_of(entry.also.begin(), entry.also.end(), wanted)) return false;
   if (!session.wishes().kernel.empty() && done_.exchange(true)) return false;
   return !entry.settled.exchange(true);
 }

@@ -27,6 +27,8 @@ class KernelLog {
   struct Entry {
     std::size_t number = 0;
     std::string name, hash, options;
+    /// Other names that a user may call it by.
+    std::vector<std::string> also;
     std::atomic<std::uint64_t> launches{0}, timed{0}, nanoseconds{0};
     /// Set once: by the launch that is captured, or that cannot be.
     std::atomic<bool> settled{false};
@@ -48,6 +50,8 @@ class KernelLog {
   bool claims(Entry& entry, std::uint64_t launch);
   /// The claimed launch was not captured after all, through no fault of the kernel: the next one may be.
   void unclaim(Entry& entry);
+  /// Another kernel that matches may be captured in its place.
+  void unclaim_all() { done_ = false; }
   /// Tells the command what is new; not more often than ten times a second unless `now`.
   void report(bool now);
 

@@ -200,7 +200,10 @@ struct Capturing {
       capture.emplace(queue, handle, kernel, shape, std::vector<cl_event>(waits_for, waits_for + (waits_for ? waits : 0)));
     } catch (const Refused& refused) {
       KernelLog::get().refuse(entry, refused.what());
-      if (!refused.of_kernel) KernelLog::get().unclaim(entry);
+      if (refused.of_kernel)
+        KernelLog::get().unclaim_all();
+      else
+        KernelLog::get().unclaim(entry);
     }
   }
   void end() {

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include "problem/base64.hpp"
+#include "problem/compiled_code.hpp"
 #include "problem/document.hpp"
 
 namespace ergotune::document {
 
 Json write(const KernelSource& source) {
-  return Json{{"language", to_string(source.language)},
-              {"file", write(source.file)},
-              {"text", source.text},
-              {"include_folders", write_list(source.include_folders)}};
+  Json json{{"language", to_string(source.language)}, {"file", write(source.file)}, {"include_folders", write_list(source.include_folders)}};
+  if (is_compiled_code(source.text))  // which is no text for JSON
+    json["code"] = base64_encode({reinterpret_cast<const std::uint8_t*>(source.text.data()), source.text.size()});
+  else
+    json["text"] = source.text;
+  return json;
 }
 static Language read_language(const Json& json) {
   for (int i = 0; i <= static_cast<int>(Language::fortran); ++i) {
@@ -19,7 +22,14 @@ static Language read_language(const Json& json) {
   throw Error(fmt::format("unknown language {} in a stored problem", json.dump()));
 }
 static KernelSource read_source(const Json& json) {
-  return {read_language(json.at("language")), read_path(json.at("file")), json.at("text"),
+  std::string text;
+  if (json.contains("code")) {
+    const auto bytes = base64_decode(json.at("code").get<std::string>());
+    text.assign(bytes.begin(), bytes.end());
+  } else {
+    text = json.at("text");
+  }
+  return {read_language(json.at("language")), read_path(json.at("file")), std::move(text),
           read_list<std::filesystem::path>(json.at("include_folders"), read_path)};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
+#include "problem/compiled_code.hpp"
 #include "problem/document.hpp"
 #include "problem/includes.hpp"
 #include "problem/source_text.hpp"
@@ -37,6 +38,7 @@ Json contents_of(const std::filesystem::path& file) {
 }
 
 Json describe(const KernelSource& source) {
+  if (is_compiled_code(source.text)) return Json{{"language", to_string(source.language)}, {"text", content_hash(source.text)}};
   const auto text_of = [&](const std::string& text) {
     return content_hash(source.language == Language::fortran ? text : without_comments(text));
   };

@@ -25,6 +25,7 @@ Language language_named(const std::string& name, const SourcePlace& place) {
 
 Language language_of_file(const std::filesystem::path& file, const SourcePlace& place) {
   static const std::map<std::string, Language> kEndings{
+      {".cubin", Language::cuda}, {".ptx", Language::cuda},   {".fatbin", Language::cuda},
       {".cu", Language::cuda},   {".cl", Language::opencl},   {".hip", Language::hip},
       {".c", Language::c},       {".cpp", Language::cpp},     {".cc", Language::cpp},
       {".cxx", Language::cpp},   {".f90", Language::fortran}, {".F90", Language::fortran},
