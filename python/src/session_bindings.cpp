@@ -6,6 +6,7 @@
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/device/device.hpp"
+#include "ergotune/device/device_named.hpp"
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/setting_table.hpp"
@@ -367,6 +368,14 @@ void bind_tuning(py::module_& module) {
       list.append(entry);
     }
     return list;
+  });
+  module.def("device", [](const std::string& id) {
+    DeviceInfo info;
+    {
+      py::gil_scoped_release released;
+      info = device_named(id);
+    }
+    return to_dict(info);
   });
   module.def("devices", [] {
     std::vector<DeviceInfo> found;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "device/backend.hpp"
+#include "ergotune/device/device_named.hpp"
 
 namespace ergotune {
 namespace {
@@ -95,6 +96,8 @@ std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes) {
   for (const auto& backend : device::backends()) add_devices(backend, devices, notes);
   return devices;
 }
+
+DeviceInfo device_named(const std::string& id) { return resolve(id, nullptr); }
 
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem) {
   const DeviceInfo info = resolve(id, for_problem);
