@@ -29,10 +29,8 @@ def describe_device(device: str) -> Tuple[str, int, str]:
     """(id, max threads per block, name) of a device id; replayed and simulated ones have no limit."""
     if device.startswith(("replay:", "sim:")):
         return device, 0, device
-    for info in _core.devices():
-        if info["id"] == device or info["id"].startswith(device):
-            return info["id"], info["properties"].get("device.max_threads_per_block", 0), info["name"]
-    return device, 0, device
+    info = _core.device(device)  # no other driver is opened: AMD's and PoCL's compilers may not meet in one process
+    return info["id"], info["properties"].get("device.max_threads_per_block", 0), info["name"]
 
 
 _SETTINGS = {row["name"]: row for row in _core.settings()}

@@ -368,6 +368,14 @@ void bind_tuning(py::module_& module) {
     }
     return list;
   });
+  module.def("device", [](const std::string& id) {
+    DeviceInfo info;
+    {
+      py::gil_scoped_release released;
+      info = devices_named(id).front();
+    }
+    return to_dict(info);
+  });
   module.def("devices", [] {
     std::vector<DeviceInfo> found;
     {

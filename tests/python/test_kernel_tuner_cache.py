@@ -67,6 +67,59 @@ kt.tune_kernel("f", {SOURCE!r}, 4096, [np.zeros(4096, np.float32)], {{"block_siz
     assert len(results) == 5 and len(rows(cache)) == 5
 
 
+CONTINUES = f"""
+import sys, time, numpy as np, ergotune.kernel_tuner as kt
+cache, sizes = sys.argv[1], list(map(int, sys.argv[2:]))
+kt.tune_kernel("f", {SOURCE!r}, 4096, [np.zeros(4096, np.float32)], {{"block_size_x": sizes}}, cache=cache,
+               metrics={{"m": lambda row: time.sleep(0.1) or 1.0}}, lang="OpenCL", quiet=True, iterations=2)
+"""
+
+
+def killed_at(rows_in_file, cache, sizes):
+    """Continues the cache in a process of its own, killed (-9) as soon as the file has so many rows; gives what it left."""
+    session = subprocess.Popen([sys.executable, "-c", CONTINUES, str(cache), *map(str, sizes)], env=os.environ)
+    deadline = time.monotonic() + 120
+    while cache.read_text().count('"time":') < rows_in_file:
+        assert session.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    session.kill()
+    assert session.wait() == -signal.SIGKILL
+    return cache.read_text()
+
+
+def test_two_kills_in_the_middle_of_a_shared_cache_lose_and_double_nothing(tmp_path):
+    """Begun by Kernel Tuner, continued here, killed, continued, killed while a row was being written, ended by Kernel Tuner."""
+    cache, sizes = tmp_path / "c.json", [2**i for i in range(12)]
+
+    def distinct(pairs):
+        assert len(pairs) == len(dict(pairs)), "a row stands twice in the file"
+        return dict(pairs)
+
+    def kept(text):
+        closed = text.rstrip().rstrip(",") + "}\n}"
+        return json.loads(closed, object_pairs_hook=distinct)["cache"]
+
+    tune(theirs, sizes, cache, strategy="random_sample", strategy_options={"max_fevals": 3})
+    known = rows(cache)
+    assert len(known) == 3
+    left = kept(killed_at(6, cache, sizes))
+    assert len(left) >= 6 and {key: left[key]["times"] for key in known} == {key: row["times"] for key, row in known.items()}
+    known = left
+    text = killed_at(9, cache, sizes)
+    left = kept(text)
+    assert {key: left[key]["times"] for key in known} == {key: row["times"] for key, row in known.items()}
+    torn = list(left)[-1]  # half of the last row, as a machine that lost its power leaves it
+    assert torn not in known
+    cache.write_text(text[: text.rindex('"time":')])
+    known = {key: row for key, row in left.items() if key != torn}
+    assert len(tune(ours, sizes[:-1], cache)) == 11
+    again = tune(theirs, sizes, cache)
+    assert sorted(row["block_size_x"] for row in again) == sizes
+    final = json.loads(cache.read_text(), object_pairs_hook=distinct)["cache"]
+    assert len(final) == 12 and {key: final[key]["times"] for key in known} == {key: row["times"] for key, row in known.items()}
+
+
 @pytest.mark.parametrize("change, words", [
     ({"kernel_name": "g"}, "different kernel"), ({"device_name": "Another"}, "different device"),
     ({"problem_size": 5000}, "different problem_size"), ({"tune_params_keys": ["other"]}, "different tunable parameters")])
