@@ -1,3 +1,25 @@
+# ergotune_unity(TARGET source...): a wheel compiles several files as one where their names allow it (unity_groups.py): less
+# than half the processor time. Everybody else compiles a file alone, which is quicker after a change.
+function(ergotune_unity target)
+  if(NOT SKBUILD AND NOT ERGOTUNE_UNITY)
+    return()
+  endif()
+  find_package(Python COMPONENTS Interpreter)
+  if(NOT Python_Interpreter_FOUND)
+    return()
+  endif()
+  execute_process(COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py ${ARGN} OUTPUT_VARIABLE groups
+                  COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" groups "${groups}")
+  foreach(line ${groups})
+    if(line MATCHES "^([0-9]+) (.+)$")
+      set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP group${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # an unnamed namespace of a file that is included is one's own
+endfunction()
+
 # ergotune_layer(NAME [COLD] [USES layer...] [LIBRARIES target...])
 # One static library per folder of src/. USES names the layers below whose headers it may include; the linker then
 # holds the layering: a layer that reaches up does not link. COLD: nothing in it is hot; a wheel, which everybody builds
@@ -16,5 +38,6 @@ function(ergotune_layer name)
     set(group cold_layers)  # a precompiled header is of one optimisation
   endif()
   ergotune_precompile(ergotune_${name} ${group})
+  ergotune_unity(ergotune_${name} ${sources})
   set_property(GLOBAL APPEND PROPERTY ERGOTUNE_LAYERS ${name})
 endfunction()

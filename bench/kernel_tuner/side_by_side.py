@@ -2,7 +2,7 @@
 """Kernel Tuner and ergotune.kernel_tuner on the same scripts: OpenCL cold and warm, and simulation. Needs both, and PyOpenCL.
 
     PYTHONPATH=build/release/python ERGOTUNE_COMMAND=build/release/ergotune \\
-        python bench/kernel_tuner/side_by_side.py [--runs 3] [--cores 2] [--scale 1.0] [opencl] [simulation]
+        python bench/kernel_tuner/side_by_side.py [--runs 3] [--cores 2] [--scale 1.0] [--strategies pso ...] [opencl] [simulation]
 
 Each run is a process of its own with new caches (cold), then the same again (warm); the tools take turns. Wall time and
 processor time (children included) are told: on a machine with other work only the second is fair.
@@ -131,15 +131,18 @@ def run_simulation(name, strategy, file):
         return len(results), spent, len({tuple(row[name] for name in params) for row in results})
 
     simulate(2)
-    few, many = simulate(2), simulate(16000 if strategy == "random_sample" else 3000)
+    few, many = simulate(2), simulate(EVALUATIONS.get(strategy, 3000))
     seconds = many[1] - few[1]
     return {"evaluations": many[0], "per_second": (many[0] - few[0]) / seconds, "different": many[2],
             "different_per_second": (many[2] - few[2]) / seconds, "fixed_s": few[1]}
 
 
 #: Strategies that are compared, with what makes them go on until max_fevals.
-SIMULATED = {"random_sample": {"fraction": 1}, "mls": {}, "greedy_ils": {},
-             **dict.fromkeys(("genetic_algorithm", "simulated_annealing", "diff_evo", "firefly_algorithm"), {"maxiter": 100000})}
+SIMULATED = {"random_sample": {"fraction": 1}, "mls": {}, "greedy_ils": {}, "minimize": {}, "basinhopping": {}, "dual_annealing": {},
+             "bayes_opt": {},
+             **dict.fromkeys(("genetic_algorithm", "simulated_annealing", "diff_evo", "firefly_algorithm", "pso"), {"maxiter": 100000})}
+#: Evaluations that are asked for, where 3,000 are not.
+EVALUATIONS = {"random_sample": 16000, "bayes_opt": 120}
 
 
 def write_cache(file):
@@ -157,15 +160,19 @@ def write_cache(file):
                                 "tune_params": params, "objective": "time", "cache": rows}))
 
 
-def measured(arguments, folder, cores):
-    """One run in a process of its own: what it says, its wall and its processor time (s)."""
+def measured(arguments, folder, cores, limit=None):
+    """One run in a process of its own: what it says, its wall and its processor time (s). None instead of what it says where it
+    did not end in ``limit`` s."""
     environment = {**os.environ, "POCL_CACHE_DIR": str(folder / "pocl"), "XDG_CACHE_HOME": str(folder / "cache"),
                    "PYOPENCL_NO_CACHE": "1"}
     (folder / "pocl").mkdir(parents=True, exist_ok=True)
     (folder / "cache").mkdir(exist_ok=True)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    run = subprocess.run(["taskset", "-c", ",".join(str(c) for c in range(cores)), sys.executable, __file__, "--inside", *arguments],
-                         env=environment, capture_output=True, text=True)
+    try:
+        run = subprocess.run(["taskset", "-c", ",".join(str(c) for c in range(cores)), sys.executable, __file__, "--inside", *arguments],
+                             env=environment, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None, limit, None
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if run.returncode != 0:
         sys.exit(run.stdout + run.stderr)
@@ -196,9 +203,13 @@ def compare_simulation(options):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.json"
         write_cache(file)
-        for strategy in SIMULATED:
+        for strategy in options.strategies or SIMULATED:
             for name in ("kernel_tuner", "ergotune"):
-                runs = [measured(["simulation", name, strategy, str(file)], Path(folder), 1)[0] for _ in range(options.runs)]
+                runs = [measured(["simulation", name, strategy, str(file)], Path(folder), 1, options.limit)[0]
+                        for _ in range(options.runs)]
+                if None in runs:
+                    print(f"| {strategy} | {name} | did not end in {options.limit:.0f} s | | | |", flush=True)
+                    continue
                 rate, different, rated, fixed = (statistics.median(run[k] for run in runs) for k in (
                     "per_second", "different", "different_per_second", "fixed_s"))
                 print(f"| {strategy} | {name} | {rate:.0f} | {different:.0f} | {rated:.0f} | {fixed:.2f} |", flush=True)
@@ -219,6 +230,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the configurations")
+    parser.add_argument("--strategies", nargs="*", help="of the simulation (all)")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for one simulation")
     options = parser.parse_args()
     if "opencl" in options.what:
         compare_opencl(options)

@@ -23,7 +23,7 @@ struct Pipe {
   int read = -1, write = -1;
   Pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) throw NoProcess(std::string("cannot make a pipe: ") + std::strerror(errno));
     read = ends[0];
     write = ends[1];
   }
@@ -55,7 +55,7 @@ pid_t spawn(const std::vector<std::string>& arguments, const ProcessOptions& opt
 
   Pipe failure;
   const pid_t pid = fork();
-  if (pid < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno));
+  if (pid < 0) throw NoProcess(std::string("cannot start a process: ") + std::strerror(errno));
   if (pid == 0) {
     setpgid(0, 0);
     sigset_t none;

@@ -53,7 +53,8 @@ struct Where {
     device = open_device(name);
     if (device->info().backend != "cuda")
       throw UserError(fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
-                                  "sm_90; processors have the observer \"perf\"", name));
+                                  "sm_90; processors have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
+                                  "counts from outside (docs/counters.md)", name));
     profiled.emplace(cuda::find_device(device->info().id).device);
     chip = profiled->chip();
   }

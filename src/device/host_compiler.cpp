@@ -106,6 +106,8 @@ class HostCompiler : public Compiler {
       try {
         const auto result = run_process(command);
         text += " | " + result.out.substr(0, result.out.find('\n'));
+      } catch (const NoProcess&) {
+        throw;  // another identity would be another session
       } catch (const Error&) {
         text += " | none";  // a machine without Fortran still tunes C
       }
@@ -172,6 +174,9 @@ class HostCompiler : public Compiler {
     ProcessResult result;
     try {
       result = run_process(command);
+    } catch (const NoProcess& error) {
+      throw UserError(fmt::format("no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, -n), or "
+                                  "memory is short", error.what()));
     } catch (const Error& error) {
       throw UserError(fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
     }

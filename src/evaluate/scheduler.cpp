@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/processors.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 std::size_t compilers_for(const LiveOptions& options, const DeviceInfo& device) {
   if (options.jobs > 0) return static_cast<std::size_t>(options.jobs);
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned cores = usable_processors();
   return device.is_cpu || cores == 1 ? cores : cores - 1;
 }
 

@@ -176,7 +176,10 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
   if (device.backend != "cuda")
     throw UserError(fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
                                 device.id.empty() ? "this" : device.id,
-                                device.is_cpu ? "; processors have the observer \"perf\"" : ""));
+                                device.is_cpu             ? "; processors have the observer \"perf\""
+                                : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
+                                                            "configuration from outside (docs/counters.md)"
+                                                          : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(asked, profiled.chip(), profiled.availability());
   if (notes) notes->push_back(to_string(plan, profiled.chip()));

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <utility>
 
 #include "base/files.hpp"
 

@@ -2,10 +2,12 @@
 // with.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/problem/problem.hpp"
 
 namespace ergotune::document {
@@ -48,6 +50,14 @@ Json write(const Metric& metric);
 Json write(const PlanStageSpec& stage);
 Json write(const PlanSpec& plan);
 Json write(const ObserverSpec& spec);
+
+/// One of an enumeration that ends with `last`: what comes from a file may be any number.
+template <class E>
+E read_enumerator(const Json& json, E last) {
+  const auto number = json.get<std::int64_t>();
+  if (number < 0 || number > static_cast<std::int64_t>(last)) throw Error("no such kind in a stored problem: " + json.dump());
+  return static_cast<E>(number);
+}
 
 template <class T>
 Json write_list(const std::vector<T>& items) {

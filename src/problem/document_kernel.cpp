@@ -21,6 +21,10 @@ static Language read_language(const Json& json) {
   }
   throw Error(fmt::format("unknown language {} in a stored problem", json.dump()));
 }
+static ElementType read_type(const Json& json) {
+  if (const auto type = element_type(json.get<std::string>())) return *type;
+  throw Error(fmt::format("unknown type {} in a stored problem", json.dump()));
+}
 static KernelSource read_source(const Json& json) {
   std::string text;
   if (json.contains("code")) {
@@ -42,7 +46,7 @@ static Json write(const Fill& fill) {
 }
 static Fill read_fill(const Json& json) {
   Fill fill;
-  fill.kind = static_cast<Fill::Kind>(json.at("kind").get<int>());
+  fill.kind = read_enumerator(json.at("kind"), Fill::Kind::data);
   fill.seed = json.at("seed");
   fill.low = number(json.at("low"));
   fill.high = number(json.at("high"));
@@ -75,20 +79,20 @@ Json write(const Argument& argument) {
 }
 static Argument read_argument(const Json& json) {
   Argument argument;
-  argument.kind = static_cast<Argument::Kind>(json.at("kind").get<int>());
+  argument.kind = read_enumerator(json.at("kind"), Argument::Kind::local_memory);
   argument.name = json.at("name");
-  argument.type = element_type(json.at("type").get<std::string>()).value();
+  argument.type = read_type(json.at("type"));
   argument.value = read_expression(json.at("value"));
   argument.count = read_expression(json.at("count"));
   argument.fill = read_fill(json.at("fill"));
-  argument.access = static_cast<Access>(json.at("access").get<int>());
+  argument.access = read_enumerator(json.at("access"), Access::read_write);
   if (json.contains("when")) argument.when = read_expression(json.at("when"));
   argument.seen_as = json.value("seen_as", "");
   argument.place = read_place(json.at("place"));
   if (!json.contains("fields")) return argument;
   for (const Json& field : json.at("fields"))
     argument.fields.push_back(
-        {field.at(0), element_type(field.at(1).get<std::string>()).value(), read_expression(field.at(2))});
+        {field.at(0), read_type(field.at(1)), read_expression(field.at(2))});
   argument.type_name = json.at("type_name");
   return argument;
 }
@@ -141,7 +145,7 @@ Json write(const Verification& verification) {
 }
 Verification read_verification(const Json& json) {
   Verification verification;
-  verification.kind = static_cast<Verification::Kind>(json.at("kind").get<int>());
+  verification.kind = read_enumerator(json.at("kind"), Verification::Kind::files);
   for (const auto& [name, file] : json.at("files").items()) verification.files[name] = read_path(file);
   verification.absolute_tolerance = number(json.at("absolute_tolerance"));
   verification.relative_tolerance = number(json.at("relative_tolerance"));
@@ -152,7 +156,7 @@ Verification read_verification(const Json& json) {
   verification.per_configuration = json.contains("per_configuration");
   if (json.contains("compare"))
     for (const auto& [name, compare] : json.at("compare").items())
-      verification.compare[name] = static_cast<Compare>(compare.get<int>());
+      verification.compare[name] = read_enumerator(compare, Compare::sorted);
   return verification;
 }
 

@@ -23,7 +23,7 @@ Json write(const Step& step) {
 
 Step read_step(const Json& json) {
   Step step;
-  step.kind = static_cast<Step::Kind>(json.at("kind").get<int>());
+  step.kind = read_enumerator(json.at("kind"), Step::Kind::group);
   step.name = json.at("name");
   step.kernel = json.at("kernel");
   step.launches = read_expression(json.at("launches"));

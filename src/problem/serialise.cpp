@@ -29,7 +29,7 @@ Json write(const Parameter& parameter) {
 static Parameter read_parameter(const Json& json) {
   Parameter parameter;
   parameter.name = json.at("name");
-  parameter.kind = static_cast<ParameterKind>(json.at("kind").get<int>());
+  parameter.kind = read_enumerator(json.at("kind"), ParameterKind::power_limit_w);
   parameter.values = read_list<Value>(json.at("values"), read_value);
   parameter.place = read_place(json.at("place"));
   if (json.contains("range")) {
@@ -53,8 +53,8 @@ Json write(const ExecutionParameterSpec& spec) {
 }
 static ExecutionParameterSpec read_execution(const Json& json) {
   ExecutionParameterSpec spec;
-  spec.kind = static_cast<ParameterKind>(json.at("kind").get<int>());
-  spec.choice = static_cast<ExecutionParameterSpec::Choice>(json.at("choice").get<int>());
+  spec.kind = read_enumerator(json.at("kind"), ParameterKind::power_limit_w);
+  spec.choice = read_enumerator(json.at("choice"), ExecutionParameterSpec::Choice::model);
   spec.count = json.at("count");
   spec.values = read_list<Value>(json.at("values"), read_value);
   spec.low = number(json.at("low"));
@@ -76,7 +76,7 @@ Json write(const Restriction& restriction) {
 static Restriction read_restriction(const Json& json) {
   Restriction restriction;
   restriction.name = json.at("name");
-  restriction.restriction_class = static_cast<RestrictionClass>(json.at("class").get<int>());
+  restriction.restriction_class = read_enumerator(json.at("class"), RestrictionClass::performance);
   if (json.contains("expression")) {
     restriction.expression = read_expression(json.at("expression"));
   } else {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/processors.hpp"
 #include "search/interpolation.hpp"
 #include "search/score_state.hpp"
 
@@ -197,8 +198,7 @@ std::vector<StrategyScore> score_strategies(const std::vector<std::string>& stra
       }
     }
   };
-  const unsigned cores = options.threads > 0 ? static_cast<unsigned>(options.threads)
-                                             : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned cores = options.threads > 0 ? static_cast<unsigned>(options.threads) : usable_processors();
   {
     std::vector<std::jthread> pool;
     for (unsigned i = 1; i < std::min<std::size_t>(cores, total); ++i) pool.emplace_back(work);

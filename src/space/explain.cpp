@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/processors.hpp"
 #include "space/layer_builder.hpp"
 #include "space/search_space_state.hpp"
 
@@ -76,7 +77,7 @@ std::vector<RestrictionEffect> SearchSpace::explain() const {
       std::any_of(parameters.begin(), parameters.end(),
                   [](const auto& p) { return static_cast<bool>(p.generator); });
   const unsigned threads =
-      options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
+      options.threads > 0 ? static_cast<unsigned>(options.threads) : usable_processors();
   run_all(tasks, functions || build_seconds() < 1e-3 ? 1 : threads);
   for (auto& effect : effects) effect.removed_alone = unrestricted - effect.removed_alone;
   return effects;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/processors.hpp"
 #include "ergotune/base/error.hpp"
 #include "store/cache_entry.hpp"
 #include "store/cache_quantities.hpp"
@@ -226,7 +227,7 @@ int thread_count(const std::filesystem::path& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
   if (error || size < 16 * kBlockSize) return 1;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
+  return std::clamp(static_cast<int>(usable_processors()), 1, kMostThreads);
 }
 
 Outcome read_lines(const Opened& opened, TextSource& source, int threads) {

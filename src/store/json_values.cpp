@@ -1,5 +1,7 @@
 #include "store/json_values.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -53,10 +55,41 @@ std::string configuration_text(const Configuration& configuration) {
   return dump(json);
 }
 
+namespace {
+
+/// Gives `read` what a store's text says. A text that we did not write like that means a damaged file.
+template <class Read>
+void undamaged(const std::string& text, Read&& read) {
+  try {
+    const Json json = Json::parse(text);
+    read(json);
+  } catch (const Json::exception& error) {
+    throw UserError(fmt::format("the store is damaged ({}); begin a new one with --store", error.what()));
+  }
+}
+
+}  // namespace
+
 Configuration configuration_from(const std::string& text) {
   Configuration configuration;
-  for (const Json& value : Json::parse(text)) configuration.push_back(value_from(value));
+  undamaged(text, [&](const Json& json) {
+    for (const Json& value : json) configuration.push_back(value_from(value));
+  });
   return configuration;
+}
+
+std::vector<std::string> words_from(const std::string& text) {
+  std::vector<std::string> words;
+  undamaged(text, [&](const Json& json) { words = json.get<std::vector<std::string>>(); });
+  return words;
+}
+
+std::vector<double> times_from(const std::string& text) {
+  std::vector<double> times;
+  undamaged(text, [&](const Json& json) {
+    for (const Json& time : json) times.push_back(number_from(time));
+  });
+  return times;
 }
 
 std::string numbers_text(const std::map<std::string, double>& numbers) {
@@ -67,8 +100,9 @@ std::string numbers_text(const std::map<std::string, double>& numbers) {
 
 std::map<std::string, double> numbers_from(const std::string& text) {
   std::map<std::string, double> numbers;
-  const Json json = Json::parse(text);  // items() refers to it
-  for (const auto& [name, value] : json.items()) numbers[name] = number_from(value);
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, value] : json.items()) numbers[name] = number_from(value);
+  });
   return numbers;
 }
 
@@ -87,16 +121,17 @@ std::string quantities_text(const Measurement& measurement) {
 }
 
 void quantities_from(const std::string& text, Measurement& measurement) {
-  const Json json = Json::parse(text);  // items() refers to it
-  for (const auto& [name, entry] : json.items()) {
-    Quantity& quantity = measurement.quantities[name];
-    quantity.value = number_from(entry.at("value"));
-    quantity.standard_error = number_from(entry.at("standard_error"));
-    quantity.n = entry.at("n");
-    quantity.method = entry.at("method");
-    quantity.provenance = provenance_from(entry.at("provenance"));
-    if (entry.contains("sensor")) quantity.sensor = entry.at("sensor");
-  }
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, entry] : json.items()) {
+      Quantity& quantity = measurement.quantities[name];
+      quantity.value = number_from(entry.at("value"));
+      quantity.standard_error = number_from(entry.at("standard_error"));
+      quantity.n = entry.at("n");
+      quantity.method = entry.at("method");
+      quantity.provenance = provenance_from(entry.at("provenance"));
+      if (entry.contains("sensor")) quantity.sensor = entry.at("sensor");
+    }
+  });
 }
 
 }  // namespace ergotune

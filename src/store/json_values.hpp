@@ -23,6 +23,8 @@ std::string dump(const Json& json);
 
 std::string configuration_text(const Configuration& configuration);
 Configuration configuration_from(const std::string& text);
+std::vector<std::string> words_from(const std::string& text);
+std::vector<double> times_from(const std::string& text);
 
 std::string numbers_text(const std::map<std::string, double>& numbers);
 std::map<std::string, double> numbers_from(const std::string& text);

@@ -55,7 +55,7 @@ SessionInfo session_row(const Statement& row) {
   info.identity_hash = row.text(4);
   info.provenance = provenance_named(row.text(5));
   info.created_at = row.real(6);
-  info.parameter_names = Json::parse(row.text(7)).get<std::vector<std::string>>();
+  info.parameter_names = words_from(row.text(7));
   info.objective = objective_from(row.text(8), {});
   info.rows = static_cast<std::uint64_t>(row.integer(9));
   info.runs = static_cast<std::uint64_t>(row.integer(10));
@@ -256,8 +256,8 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
     quantities_from(rows.text(4), m);
     m.metrics = numbers_from(rows.text(5));
     m.metric_errors = numbers_from(rows.text(6));
-    m.warnings = Json::parse(rows.text(7)).get<std::vector<std::string>>();
-    for (const Json& time : Json::parse(rows.text(8))) m.times.push_back(number_from(time));
+    m.warnings = words_from(rows.text(7));
+    m.times = times_from(rows.text(8));
     m.compile_seconds = rows.real(9);
     m.verify_seconds = rows.real(10);
     m.measure_seconds = rows.real(11);

@@ -36,6 +36,10 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   std::size_t row_number = 0;
   for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
+    if (row.configuration.size() != recording.parameters.size())
+      throw UserError(fmt::format("the store is damaged: row {} has {} values for {} parameters", row.id, row.configuration.size(),
+                                  recording.parameters.size()),
+                      {file.string(), 0, 0});
     for (const auto& [name, quantity] : m.quantities) {
       rows.set(rows.column(name, false), quantity.value, quantity.standard_error,
                static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));

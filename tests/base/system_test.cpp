@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "base/environment.hpp"
 #include "base/hash.hpp"
 #include "base/process.hpp"
+#include "base/processors.hpp"
 #include "base/sysfs.hpp"
 #include "ergotune/base/error.hpp"
 
@@ -17,6 +19,18 @@ namespace ergotune {
 namespace {
 
 using ::testing::HasSubstr;
+
+TEST(Processors, AreThoseThatTheProcessMayRunOn) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(usable_processors(), static_cast<unsigned>(CPU_COUNT(&before)));
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(usable_processors(), 1u);
+  ::sched_setaffinity(0, sizeof before, &before);
+}
 
 TEST(UserErrors, CarryTheirPlace) {
   const UserError error("unknown key \"kernal\"", {"gemm.toml", 3, 1});

@@ -143,6 +143,26 @@ TEST_F(HiprtcTest, AnArchitectureThatItDoesNotKnowIsSaidBeforehand) {
   EXPECT_THROW(compile(f), UserError);
 }
 
+/// Of AMD's data centre GPUs (gfx908, gfx90a, gfx942, gfx950): the newest that this hiprtc knows compiles, and says what its code needs.
+TEST_F(HiprtcTest, TheNewestDataCentreArchitectureThatItKnowsCompiles) {
+  const auto known = hiprtc::architectures();
+  if (!known) GTEST_SKIP() << "this hiprtc does not say what it knows";
+  std::string newest;
+  for (const char* name : {"gfx908", "gfx90a", "gfx940", "gfx942", "gfx950"})
+    if (std::find(known->begin(), known->end(), name) != known->end()) newest = name;
+  RecordProperty("newest", newest);
+  EXPECT_NE(newest, "gfx908");
+  if (hiprtc::version().find("hiprtc 9.0 ") == 0) {  // Debian 12's, of ROCm 5.2
+    EXPECT_EQ(newest, "gfx90a");
+  }
+  const auto code = hip::read_code_object(
+      compile(job("extern \"C\" __global__ void f(double* x) { x[threadIdx.x] += warpSize; }", "f"), ("hip:" + newest).c_str()).bytes);
+  ASSERT_TRUE(code);
+  EXPECT_THAT(code->target, HasSubstr(newest));
+  EXPECT_EQ(code->kernels.at(0).wavefront, 64);
+  EXPECT_GT(code->kernels.at(0).vector_registers, 0);
+}
+
 TEST_F(HiprtcTest, NonsenseArchitecturesAreTheUsersMistake) {
   for (const char* id : {"hip:gfx", "hip:gfx90z", "hip:gfx90a;rm", "hip:gfx90a0000000000"})
     EXPECT_THROW(open_compiler(id), UserError) << id;

@@ -338,5 +338,21 @@ TEST_F(Ergotuned, ThePolicyThatRevokesEndsARunningLease) {
   EXPECT_FALSE(session->check().ok());
 }
 
+// What runs as root is to link the least: no database, no compiler, no driver (NVML is opened by its name when it is needed).
+TEST(HelperProgram, LinksTheLeast) {
+  const auto result = run_process({"readelf", "-d", ERGOTUNE_BINARY_DIR "/ergotuned"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream in(result.out);
+  int libraries = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find("(NEEDED)") == std::string::npos) continue;
+    ++libraries;
+    const auto from = line.find('[');
+    const std::string name = line.substr(from + 1, line.find(']') - from - 1);
+    EXPECT_THAT(name, ::testing::MatchesRegex("lib(fmt|stdc..|m|gcc_s|c|dl|pthread|asan|ubsan|tsan)\\.so.*|ld-linux.*"));
+  }
+  EXPECT_GT(libraries, 2);
+}
+
 }  // namespace
 }  // namespace ergotune

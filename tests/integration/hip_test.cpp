@@ -112,6 +112,43 @@ TEST_F(HipCommand, EnergyIsWhatTheBoardCountedAndResourcesWhatTheCodeSays) {
   EXPECT_EQ(quantities["spilled_registers"]["value"], 0);
 }
 
+TEST_F(HipCommand, ACounterThatStandsStillOrReadsZeroIsNoEnergyAndNeverZeroJoule) {
+  write_problem("128");
+  for (const char* defect : {"still", "zero"}) {
+    setenv("FAKE_HIP_DEFECT", defect, 1);
+    const ProcessResult run = ergotune(folder, {"tune", "p.toml", "--device", "hip:0", "--no-confirm", "--json", "--precision", "0.05", "--store",
+                                                fmt::format("{}.db", defect)}, 120);
+    EXPECT_NE(run.exit_code, 0) << defect << run.out;
+    for (const auto& [configuration, statuses] : stored_rows(folder.path() / fmt::format("{}.db", defect)))
+      EXPECT_EQ(statuses.at(0), "unsupported") << defect << configuration;
+    EXPECT_THAT(run.out + run.err, HasSubstr("amdgpu:card0/energy")) << defect;
+    // its time can be had all the same
+    const Json timed = json_of(ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "--objective", "time", "--json", "--precision", "1",
+                                                 "--config", "{\"block\": 128}"}, 120));
+    EXPECT_THAT(timed.dump(), HasSubstr("\"time\":{")) << timed.dump(1);
+    EXPECT_THAT(timed.dump(), ::testing::Not(HasSubstr("\"energy\":{"))) << timed.dump(1);
+  }
+}
+
+TEST_F(HipCommand, CompileErrorsHaveTheCompilersWordsAndPlaceAndTuningGoesOn) {
+  write_problem("128, 256", "\n#if block == 256\n  y[i] = undeclared_name;\n#else\n  if (i < n) y[i] = 2 * x[i];\n#endif\n");
+  const Json found = tune({"--store", "p.db"});
+  EXPECT_EQ(found["best"]["configuration"]["block"], 128) << found.dump(1);
+  const ProcessResult shown = ergotune(folder, {"show", "p.db", "--failures"}, 60);
+  EXPECT_THAT(shown.out, HasSubstr("undeclared_name"));
+  EXPECT_THAT(shown.out, HasSubstr("compile_error"));
+}
+
+TEST_F(HipCommand, CountersSayThatTheyAreNotReadOfAmd) {
+  write_problem("128");
+  for (const auto& arguments : {std::vector<std::string>{"counters", "check", "--device", "hip:0"},
+                                {"measure", "p.toml", "--device", "hip:0", "--config", "{\"block\": 128}", "--observe", "counters"}}) {
+    const ProcessResult run = ergotune(folder, arguments, 60);
+    EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    EXPECT_THAT(run.err, HasSubstr("rocprofiler-sdk")) << arguments[0];
+  }
+}
+
 TEST_F(HipCommand, DevicesShowsTheBoardWithItsSensor) {
   const ProcessResult result = ergotune(folder, {"devices"}, 60);
   EXPECT_THAT(result.out, HasSubstr("hip:0"));

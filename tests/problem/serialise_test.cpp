@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/problem/load.hpp"
 #include "problem/base64.hpp"
@@ -172,6 +174,32 @@ TEST(Base64, KnownAnswersAndRoundTrip) {
   EXPECT_TRUE(rc::check("decode(encode(x)) == x", [](const std::vector<std::uint8_t>& bytes) {
     RC_ASSERT(base64_decode(base64_encode(bytes)) == bytes);
   }));
+}
+
+/// Stores, workers and other people's programs hand documents over: numbers of kinds and names of types may be anything.
+TEST(Serialise, KindsAndTypesThatDoNotExistAreRefused) {
+  const auto sound = nlohmann::ordered_json::parse(serialise(load_problem(kProblems / "vector_add.toml")));
+  int tried = 0;
+  const std::function<void(const nlohmann::ordered_json::json_pointer&, const nlohmann::ordered_json&)> walk =
+      [&](const auto& at, const auto& json) {
+        if (json.is_object())
+          for (const auto& [name, value] : json.items()) {
+            const bool kind = (name == "kind" || name == "access" || name == "class") && value.is_number();
+            const bool type = name == "type" && value.is_string();
+            if (!kind && !type) continue;
+            for (const nlohmann::ordered_json& wrong : {nlohmann::ordered_json(99), nlohmann::ordered_json(-1), nlohmann::ordered_json("float99")}) {
+              auto document = sound;
+              document[at / name] = wrong;
+              EXPECT_THROW(deserialise(document.dump()), Error) << (at / name).to_string() << " " << wrong;
+              ++tried;
+            }
+          }
+        if (json.is_structured())
+          for (const auto& [name, value] : json.items())
+            walk(json.is_array() ? at / static_cast<std::size_t>(std::stoul(name)) : at / name, value);
+      };
+  walk(nlohmann::ordered_json::json_pointer(), sound);
+  EXPECT_GT(tried, 20);
 }
 
 }  // namespace

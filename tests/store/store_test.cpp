@@ -1,5 +1,6 @@
 #include "ergotune/store/store.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -16,6 +17,8 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
+#include "ergotune/store/recording.hpp"
+#include "store/database.hpp"
 #include "store/temporary_folder.hpp"
 
 namespace ergotune {
@@ -50,6 +53,54 @@ Measurement full_measurement() {
   m.tuner_seconds = 1e-4;
   m.finished_at = 1.7e9 + 0.123;
   return m;
+}
+
+/// What somebody else wrote into a store, or a disk made of it: each column that holds JSON, of no JSON and of JSON of another kind.
+TEST(Store, ADamagedRowIsSaidAndNoExceptionOfTheReader) {
+  for (const char* column : {"configuration", "quantities", "metrics", "metric_errors", "warnings", "times"}) {
+    for (const char* text : {"{\"a", "[[1], {\"b\": null}]", "7"}) {
+      const TemporaryFolder folder;
+      const auto file = folder.path() / "s.db";
+      {
+        Store store = Store::open(file);
+        store.add(begin_session(store), {16, 1}, full_measurement());
+      }
+      {
+        const Database database(file, false);
+        Statement(database, fmt::format("UPDATE measurements SET {} = ?", column)).bind(1, std::string(text)).run();
+      }
+      const Store store = Store::open(file, true);
+      try {
+        for (const auto& session : store.sessions()) store.results(session.id);
+        EXPECT_STREQ(text, "7") << column << " was read";  // as a list of nothing, where items are gone through
+      } catch (const UserError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("damaged")) << column;
+      }
+      EXPECT_THROW(
+          {
+            load_recording(file);
+            if (std::string(text) == "7") throw UserError("read");
+          },
+          UserError)
+          << column << " " << text;
+    }
+  }
+}
+
+TEST(Store, ARowOfAnotherLengthThanTheParametersIsNoRecording) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.db";
+  {
+    Store store = Store::open(file);
+    store.add(begin_session(store), {16, 1}, full_measurement());
+    store.add(begin_session(store), {16}, full_measurement());
+  }
+  try {
+    load_recording(file);
+    FAIL() << "read past the row's end";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("1 values for 2 parameters"));
+  }
 }
 
 TEST(Store, ARowComesBackAsItWas) {

@@ -1,0 +1,56 @@
+"""unity_groups.py SOURCE...: which files may be compiled as one. Prints "GROUP FILE", groups numbered from 0.
+
+For a wheel, which everybody builds from nothing (cmake/ErgotuneLayers.cmake). Names of our own files' anonymous namespaces stand at the
+first column; two files that define the same one, even as overloads, are kept apart, and so are files of different namespaces and a file
+that defines what some header calls a type.
+"""
+
+import pathlib
+import re
+import sys
+
+MOST_FILES, MOST_LINES = 10, 1600
+#: A definition or declaration at the first column: its name is the last word before "(", "=", "{", ":" or ";".
+DEFINITION = re.compile(r"^(?=\S)(?!#|//|namespace|using namespace|return|public|private|protected|extern|})(?:[\w:<>,*&\[\]~ ]*?)(?<!::)\b(\w+)\s*(?:\(|=|\{|;|\[|:(?!:)|$)")
+TYPE = re.compile(r"^(?:template.*)?(?:struct|class|enum class|enum)\s+(\w+)", re.M)
+NAMESPACE = re.compile(r"^(?:using namespace ([\w:]+)|using ([\w:]+::\w+);|namespace ([\w:]+)(?: \{| =.*))", re.M)
+WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept"}
+
+
+def names(text):
+    # the same alias may stand twice
+    return {line if line.startswith("using ") else m.group(1) for line in text.splitlines() if (m := DEFINITION.match(line))} - WORDS
+
+
+def spaces(text):
+    """The namespaces that a file opens or uses; names that it gives to others count by their words."""
+    return frozenset("".join(found) for found in NAMESPACE.findall(text))
+
+
+def header_types(root):
+    return {name for folder in ("src", "include") for header in sorted((root / folder).rglob("*.hpp"))
+            for name in TYPE.findall(header.read_text())}
+
+
+def main(files):
+    types = header_types(pathlib.Path(__file__).resolve().parents[1])
+    groups = []  # [namespaces, names, lines, files]
+    for file in files:
+        text = pathlib.Path(file).read_text()
+        mine, where, lines = names(text), spaces(text), text.count("\n")
+        alone = bool({name for name in TYPE.findall(text)} & types)
+        for group in groups:
+            if not alone and group[0] == where and not group[1] & mine and group[2] + lines <= MOST_LINES and len(group[3]) < MOST_FILES:
+                group[1] |= mine
+                group[2] += lines
+                group[3].append(file)
+                break
+        else:
+            groups.append([None if alone else where, mine, lines, [file]])
+    for number, group in enumerate(groups):
+        for file in group[3]:
+            print(number, file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
