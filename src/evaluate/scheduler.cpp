@@ -22,8 +22,7 @@ namespace {
 
 std::size_t compilers_for(const LiveOptions& options, const DeviceInfo& device) {
   if (options.jobs > 0) return static_cast<std::size_t>(options.jobs);
-  const unsigned cores = usable_processors();
-  return device.is_cpu || cores == 1 ? cores : cores - 1;
+  return std::max(1u, usable_processors() - (device.is_cpu ? 0 : 1));
 }
 
 Setup setup_for(const Problem& problem, const LiveOptions& options) {
