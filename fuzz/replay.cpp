@@ -10,6 +10,7 @@
 #include <map>
 
 #include "ergotune/base/random.hpp"
+#include "ergotune/kernel/wisdom.hpp"
 #include "evaluate/protocol.hpp"
 #include "power/helper_protocol.hpp"
 
@@ -74,6 +75,13 @@ std::vector<std::string> helper_packets() {
 std::vector<std::string> made(const std::string& target) {
   if (target == "protocol") return worker_frames();
   if (target == "helper_protocol") return helper_packets();
+  if (target == "wisdom") {
+    WisdomRecord record;
+    record.configuration = {{"block", Value(std::int64_t{128})}, {"layout", Value("row")}};
+    record.device = {.name = "A", .backend = "opencl"};
+    record.problem_size = {1024};
+    return {to_text({"kernel", {record, record}, {}})};
+  }
   return {};
 }
 

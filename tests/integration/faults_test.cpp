@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -128,6 +132,43 @@ TEST_F(Faults, ShortReadsAndWritesChangeNothing) {
     EXPECT_EQ(integrity(folder.path() / "p.db"), "ok");
   }
   EXPECT_GT(fired, 100);
+}
+
+TEST_F(Faults, AWallClockThatStepsChangesNothing) {
+  for (const int step : {-7200, 86400}) {
+    TemporaryFolder folder;
+    folder.write("p.toml", counting_problem(kConfigurations));
+    const auto result = faulty(folder, fmt::format("call=clock,nth=4,error={}", step),
+                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--json", "--precision", "10",
+                                "--budget", "60s", "--store", "p.db"});
+    ASSERT_EQ(result.exit_code, 0) << step << ": " << result.err;
+    EXPECT_EQ(json_of(result)["statuses"]["ok"], kConfigurations) << step << result.out;
+    EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
+  }
+  EXPECT_GT(fired, 1);
+}
+
+/// The session and its workers stand still for a while, as when a lid is closed.
+TEST_F(Faults, AMachineThatSleepsGoesOn) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(30));
+  ChildProcess session = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--precision", "10",
+                                                 "--store", "p.db"});
+  const auto store = folder.path() / "p.db";
+  for (int i = 0; i < 6000 && (!std::filesystem::exists(store) || stored_rows(store).empty()); ++i) ::usleep(10'000);
+  std::vector<pid_t> stopped{session.pid()};
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", session.pid()));
+  for (pid_t child = 0; children >> child;) stopped.push_back(child);
+  for (const pid_t pid : stopped) ::kill(pid, SIGSTOP);
+  EXPECT_GE(stopped.size(), 2u) << "the session was over";
+  ::usleep(2'500'000);
+  for (const pid_t pid : stopped) ::kill(pid, SIGCONT);
+  const auto status = session.wait(120);
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
+  const auto rows = stored_rows(store);
+  EXPECT_EQ(rows.size(), 30u);
+  for (const auto& [configuration, statuses] : rows) EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << configuration;
 }
 
 TEST_F(Faults, NoClockStaysSetWhateverFails) {

@@ -1,6 +1,6 @@
 // Calls of the system that fail. What fails is in ERGOTUNE_FAULT, words with commas between them:
 //   call=write     write (pwrite, send too), read (recv), fsync (fdatasync), open (fopen; to write), rename, truncate, fork, mmap (of files), pipe
-//                  (socketpair, eventfd, memfd_create)
+//                  (socketpair, eventfd, memfd_create), clock (the wall clock steps by `error` seconds at the nth look, and stays there)
 //   nth=3          the third such call of a process; stays: all from then on
 //   error=28       errno; 0: a short write or read, of half the bytes
 //   path=WORD      only files whose path has this word
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name))real_of(#name))
@@ -148,6 +149,15 @@ void* mmap(void* a, size_t n, int p, int f, int d, off_t o) {
 }
 void* mmap64(void* a, size_t n, int p, int f, int d, off64_t o) {
   return d >= 0 && is("mmap") && named_descriptor(d) && fails("mmap") ? MAP_FAILED : REAL(mmap64)(a, n, p, f, d, o);
+}
+
+int clock_gettime(clockid_t id, struct timespec* time) {
+  const int code = REAL(clock_gettime)(id, time);
+  if (id != CLOCK_REALTIME || !is("clock")) return code;
+  const long number = 1 + atomic_fetch_add(&seen, 1);
+  if (number == fault.nth) note("clock");
+  if (number >= fault.nth) time->tv_sec += fault.error;
+  return code;
 }
 
 #define OPENS(flags) (((flags) & (O_WRONLY | O_RDWR | O_CREAT)) != 0)
