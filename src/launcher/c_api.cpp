@@ -153,6 +153,8 @@ const char* ergotune_kernel_why(ergotune_kernel* kernel, void* queue, const ergo
   return failed ? nullptr : last_answer.c_str();
 }
 
+const char* ergotune_kernel_signature(ergotune_kernel* kernel) { return kernel->kernel.signature().c_str(); }
+
 const char* ergotune_error(void) { return last_error.c_str(); }
 
 }  // extern "C"

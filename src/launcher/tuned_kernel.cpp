@@ -104,8 +104,10 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
     if (argument.kind == Argument::Kind::local_memory) continue;
     if (const auto constant = bound.find(i); constant != bound.end() && decisive.contains(constant->second))
       bound_.push_back({sizes_.size(), argument.type, constant->second});
-    sizes_.push_back(argument.kind == Argument::Kind::buffer ? sizeof(void*)
-                                                             : argument.fields.empty() ? size_of(argument.type) : size_of(argument.fields));
+    const bool buffer = argument.kind == Argument::Kind::buffer, plain = argument.fields.empty();
+    sizes_.push_back(buffer ? sizeof(void*) : plain ? size_of(argument.type) : size_of(argument.fields));
+    signature_ += signature_.empty() ? "" : " ";
+    signature_ += buffer ? "*" : plain ? to_string(argument.type) : fmt::format("struct:{}", sizes_.back());
   }
   if (bound_.size() > kMostBound) throw UserError(fmt::format("{} scalars decide what is compiled; at most {} can", bound_.size(), kMostBound));
   wisdom_ = read_all_wisdom();

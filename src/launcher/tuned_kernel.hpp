@@ -57,8 +57,8 @@ class TunedKernel {
   std::string why(void* queue, Arguments arguments);
   void reload();
 
-  const std::string& name() const { return name_; }
-  const Problem& problem() const { return problem_; }
+  /// "int32 float32 * struct:24": of the application's arguments.
+  const std::string& signature() const { return signature_; }
 
  private:
   /// Where kernels run.
@@ -114,7 +114,7 @@ class TunedKernel {
   Problem problem_;
   const Kernel* kernel_ = nullptr;
   KernelSettings settings_;
-  std::string name_;
+  std::string name_, signature_;
   const Native* native_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<std::size_t> sizes_;        ///< bytes of each argument of the application's

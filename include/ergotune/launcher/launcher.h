@@ -57,6 +57,10 @@ int ergotune_kernel_reload(ergotune_kernel* kernel);
  * "distance", "is_default"}. `execution` are the clocks it was tuned at: a hint. The text is good until this thread's next call. */
 const char* ergotune_kernel_why(ergotune_kernel* kernel, void* queue, const ergotune_argument* arguments, size_t count);
 
+/* The arguments of a launch, a word each: "int32", "float64" ..., "*" for a buffer, "struct:24" for a structure of so many
+ * bytes. Good as long as the kernel. */
+const char* ergotune_kernel_signature(ergotune_kernel* kernel);
+
 /* What went wrong in this thread's last call that failed. */
 const char* ergotune_error(void);
 
