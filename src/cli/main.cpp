@@ -49,6 +49,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
   cli::add_capture_command(app);
+  cli::add_run_command(app);
 }
 
 /// Clocks that a session could not put back are named last of all, and whatever the verb said, that is no success.

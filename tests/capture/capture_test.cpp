@@ -11,6 +11,7 @@
 #include "capture/capture_folder.hpp"
 #include "capture/messages.hpp"
 #include "capture/scalar_type.hpp"
+#include "capture/signature.hpp"
 #include "capture/source_words.hpp"
 
 namespace ergotune::capture {
@@ -180,6 +181,32 @@ TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
   launch.arguments = {value};
   (void)write_capture(launch, path_);
   EXPECT_THAT(text("problem.toml"), HasSubstr("type = \"float2\", fields = [{ name = \"s0\", type = \"uint32\", value = 1069547520 }"));
+}
+
+TEST(Signatures, OfTheSourceAndOfMangledNames) {
+  const auto in_source = parameters_in_source(
+      "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, const unsigned int n, "
+      "struct grid g, int z[]) { y[0] = x[0]; }",
+      "f");
+  ASSERT_TRUE(in_source);
+  ASSERT_EQ(in_source->size(), 5u);
+  EXPECT_EQ((*in_source)[0].name + "|" + (*in_source)[0].type, "x|float");
+  EXPECT_TRUE((*in_source)[0].pointer && (*in_source)[0].constant);
+  EXPECT_TRUE((*in_source)[1].pointer && !(*in_source)[1].constant);
+  EXPECT_EQ((*in_source)[1].name, "y");
+  EXPECT_EQ((*in_source)[2].name + "|" + (*in_source)[2].type, "n|unsigned int");
+  EXPECT_EQ((*in_source)[3].name + "|" + (*in_source)[3].type, "g|grid");
+  EXPECT_TRUE((*in_source)[4].pointer);
+  EXPECT_FALSE(parameters_in_source("__global__ void g(int x) {}", "f"));
+  const Demangled name = demangled("_Z5saxpyfPKfPfi");
+  EXPECT_EQ(name.name, "saxpy");
+  const auto mangled = parameters_of(name.list, false);
+  ASSERT_EQ(mangled.size(), 4u);
+  EXPECT_EQ(mangled[0].type, "float");
+  EXPECT_TRUE(mangled[1].pointer && mangled[1].constant && !mangled[2].constant);
+  EXPECT_EQ(demangled("_Z4busyILi500EEvPfi").name, "busy");
+  EXPECT_EQ(demangled("plain").name, "plain");
+  EXPECT_TRUE(demangled("plain").list.empty());
 }
 
 TEST(Options, AreSplitOutsideOfQuotes) {

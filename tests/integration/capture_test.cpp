@@ -134,5 +134,136 @@ TEST_F(Capture, MistakesAreSaid) {
   EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("a folder without a problem.toml"));
 }
 
+class Run : public Capture {
+ protected:
+  /// Wisdom of a kernel for this device, as if its best were a work-group of `block`.
+  void write_wisdom(const std::string& kernel, int block, int size = 4096) {
+    nlohmann::json device;
+    for (const auto& one : json_of(ergotune(folder_, {"devices", "--json"}))["devices"])
+      if (device.is_null() && one["backend"] == "opencl") device = one;
+    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}}, {"problem_size", {size}}, {"objective", "time"},
+                                {"device", {{"name", device["name"]}, {"backend", "opencl"}}}};
+    folder_.write("c/" + kernel + ".wisdom", "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n");
+  }
+  ProcessResult run(const std::vector<std::string>& program, const std::string& wisdom = "c") {
+    std::vector<std::string> words{"run", "--wisdom", wisdom, "--", kProgram};
+    words.insert(words.end(), program.begin(), program.end());
+    return ergotune(folder_, words);
+  }
+};
+
+TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
+  ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
+  // the whole way, as a user goes it
+  const auto tuned = ergotune(folder_, {"tune", "c", "--device", "opencl", "--budget", "3", "--no-confirm", "--wisdom", "c"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_THAT(run({"scale"}).err, testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own is the best")));
+  write_wisdom("scale", 64);
+  const auto same = run({"scale"});
+  EXPECT_EQ(same.out, sum_without({"scale"}));
+  EXPECT_THAT(same.err, HasSubstr("scale ran tuned 20 times: WORK_GROUP_X=64"));
+  // another size, with an end of its own
+  const auto smaller = run({"scale", "1024", "3"});
+  EXPECT_EQ(smaller.exit_code, 3);
+  EXPECT_EQ(smaller.out, sum_without({"scale", "1024", "3"}));
+  EXPECT_THAT(smaller.err, HasSubstr("1024 in blocks of 64"));
+  // one that the configuration does not fit, and one whose launch is another
+  const auto odd = run({"scale", "1000"});
+  EXPECT_EQ(odd.out, sum_without({"scale", "1000"}));
+  EXPECT_THAT(odd.err, HasSubstr("scale ran as it is"));
+}
+
+TEST_F(Run, EachThreadsKernelGetsItsOwn) {
+  ASSERT_EQ(json_of(capture({"--all", "-o", "c", "--json"}, {"threads"}))["captured"].size(), 2u);
+  write_wisdom("scale", 32);
+  const auto result = run({"threads"});
+  EXPECT_EQ(result.out, sum_without({"threads"}));
+  EXPECT_THAT(result.err, HasSubstr("ran tuned 5 times"));
+  EXPECT_THAT(result.err, HasSubstr("ran tuned 3 times"));
+}
+
+TEST_F(Run, OutOfOrderQueuesAndOpenWorkGroups) {
+  ASSERT_EQ(capture({"--kernel", "scale", "-o", "c"}, {"out-of-order"}).exit_code, 0);
+  write_wisdom("scale", 128);
+  const auto result = run({"out-of-order"});
+  EXPECT_EQ(result.out, sum_without({"out-of-order"}));
+  EXPECT_THAT(result.err, HasSubstr("scale ran tuned once: WORK_GROUP_X=128"));
+}
+
+// The configuration that was good does not compile any more: the program must not notice.
+TEST_F(Run, WhatDoesNotWorkRunsAsItIs) {
+  ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
+  write_wisdom("scale", 64);
+  const std::string source = *read_file(folder_.path() / "c/kernel.cl");
+  folder_.write("c/kernel.cl", source + "\nthis is no OpenCL;\n");
+  const auto broken = run({"scale"});
+  EXPECT_EQ(broken.out, sum_without({"scale"}));
+  EXPECT_THAT(broken.err, HasSubstr("it does not compile"));
+  // a kernel with another list of arguments
+  folder_.write("c/kernel.cl", "__kernel void scale(__global float* y) { y[get_global_id(0)] = 0; }");
+  const auto other = run({"scale"});
+  EXPECT_EQ(other.out, sum_without({"scale"}));
+  EXPECT_THAT(other.err, HasSubstr("it has other arguments"));
+  // the program has another source than the captured one
+  const auto another = run({"local"});
+  EXPECT_EQ(another.out, sum_without({"local"}));
+  EXPECT_THAT(another.err, HasSubstr("launched none of the captured kernels"));
+}
+
+TEST_F(Run, MistakesAreSaid) {
+  EXPECT_EQ(run({"scale"}, "nowhere").exit_code, 2);
+  EXPECT_THAT(run({"scale"}, ".").err, HasSubstr("there is no capture in it"));
+  ASSERT_EQ(capture({"-o", "c"}, {"once"}).exit_code, 0);
+  const auto untuned = run({"once"});
+  EXPECT_EQ(untuned.exit_code, 0);
+  EXPECT_THAT(untuned.err, HasSubstr("ergotune tune c --wisdom c"));
+  folder_.write("c/capture.json", "{ damaged");
+  EXPECT_THAT(run({"once"}).err, HasSubstr("capture.json is damaged"));
+}
+
+/// CUPTI's and the driver's part are played by fakes, which keep their rules; the library in between is ours.
+class CaptureCuda : public testing::Test {
+ protected:
+  ProcessResult capture(std::vector<std::string> options) {
+    options.insert(options.begin(), "capture");
+    options.insert(options.end(), {"--", std::string(ERGOTUNE_BINARY_DIR) + "/tests/cuda_program"});
+    return ergotune(folder_, options);
+  }
+  void SetUp() override {
+    ::setenv("ERGOTUNE_CUDA", ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1", 1);
+    ::setenv("ERGOTUNE_CUPTI", ERGOTUNE_BINARY_DIR "/tests/fakes/cupti/libcupti.so.13", 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"ERGOTUNE_CUDA", "ERGOTUNE_CUPTI", "FAKE_CUPTI_SUBSCRIBED"}) ::unsetenv(name);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CaptureCuda, LaunchesAreListedWithGeometryAndArguments) {
+  const auto listed = json_of(capture({"--list", "--json"}));
+  ASSERT_EQ(listed["kernels"].size(), 1u) << listed.dump();
+  const auto& kernel = listed["kernels"][0];
+  EXPECT_EQ(kernel["kernel"], "add_one");
+  EXPECT_EQ(kernel["launches"], 3);
+  EXPECT_EQ(kernel["geometry"], "32 in blocks of 8");
+  EXPECT_THAT(kernel["arguments"].get<std::string>(), HasSubstr("(128 bytes from there), 4 bytes 0x20"));
+}
+
+TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
+  const auto captured = capture({"--skip", "1", "-o", "c"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_THAT(captured.out, HasSubstr("sum 592"));
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("source = { cuda = \"kernel.cubin\" }"));
+  const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--store", "none.db", "--json"}));
+  EXPECT_EQ(measured["status"], "ok") << measured.dump();
+}
+
+TEST_F(CaptureCuda, AnotherProfilerInTheProgramIsSaid) {
+  ::setenv("FAKE_CUPTI_SUBSCRIBED", "1", 1);
+  const auto result = capture({"-o", "c"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("CUPTI takes no subscriber (39)"));
+}
+
 }  // namespace
 }  // namespace ergotune::test

@@ -9,6 +9,8 @@
 // Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run on the
 // host.
 // FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take those away.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -184,8 +186,20 @@ EXPORT std::uint64_t fake_cuda_tensor(std::size_t bytes, int device) {
   return address;
 }
 
+/// What CUPTI (tests/fakes/cupti) is told: a launch before (0) and behind (1) the driver's work, as the driver is given it, and
+/// a code object's bytes.
+struct Watcher {
+  void (*launch)(int site, const char* symbol, const void* parameters, int* result) = nullptr;
+  void (*code)(const void* bytes, std::size_t size) = nullptr;
+} watcher;
+EXPORT void fake_cuda_watch(const Watcher* given) { watcher = *given; }
+
 EXPORT int cuInit(unsigned) {
+  const bool first = !state.initialised;
   state.initialised = true;
+  if (const char* injected = first ? std::getenv("CUDA_INJECTION64_PATH") : nullptr)  // as the driver does
+    if (void* library = dlopen(injected, RTLD_NOW | RTLD_LOCAL))
+      if (auto* begin = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) begin();
   if (const int code = enter("cuInit")) return code;
   return std::getenv("FAKE_CUDA_NO_DEVICE") ? 100 : 0;
 }
@@ -282,6 +296,7 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (const int code = enter_with_context("cuModuleLoadDataEx")) return code;
   // an image is a list of function names
   const std::string names(static_cast<const char*>(image));
+  if (watcher.code) watcher.code(image, names.size() + 1);
   if (names.starts_with("broken")) return 200;
   auto* made = new Module;
   if (names.starts_with("\x7f" "ELF") || names.starts_with("//")) {  // a real compiler's: its kernels are known by name
@@ -324,8 +339,8 @@ EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
   static_cast<Function*>(function)->dynamic_shared = value;
   return 0;
 }
-EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                          unsigned bz, unsigned shared, void* stream, void** parameters, void**) {
+static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                         unsigned shared, void* stream, void** parameters) {
   if (const int code = enter_with_context("cuLaunchKernel")) return code;
   auto* called = static_cast<Function*>(function);
   if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
@@ -350,6 +365,47 @@ EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
     });
   }
   return 0;
+}
+EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                          unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+  const struct {
+    void* function;
+    unsigned sizes[7];
+    void* stream;
+    void** parameters;
+    void** extra;
+  } given{function, {gx, gy, gz, bx, by, bz, shared}, stream, parameters, extra};
+  const auto tell = [&](int site, int* result) {
+    if (watcher.launch) watcher.launch(site, static_cast<Function*>(function)->name.c_str(), &given, result);
+  };
+  tell(0, nullptr);
+  int code = launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+  tell(1, &code);
+  return code;
+}
+EXPORT int cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (static_cast<Function*>(function)->name != "add_one" || index > 1) return 1;
+  *offset = 8 * index;
+  *size = index == 0 ? 8 : 4;
+  return 0;
+}
+EXPORT int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t address) {
+  const auto after = state.memory.upper_bound(address);
+  if (after == state.memory.begin()) return 500;
+  const auto& [start, memory] = *std::prev(after);
+  if (address >= start + memory.first) return 500;
+  *begin = start;
+  *bytes = memory.first;
+  return 0;
+}
+EXPORT int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+  if (const int code = enter_with_context("cuMemcpyDtoH_v2")) return code;
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+EXPORT int cuCtxGetDevice(int* device) {
+  *device = 0;
+  return enter_with_context("cuCtxGetDevice");
 }
 EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   if (const int code = enter_with_context("cuMemAlloc_v2")) return code;
