@@ -93,6 +93,7 @@ class Fleet : public Evaluator, public LiveDevice {
     std::vector<std::string> boards;             ///< as results carry them
     std::map<std::string, std::string> renamed;  ///< its own name for a board -> ours
     std::vector<BoardShare> shares;
+    double ready_at = 0;             ///< host_seconds()
     std::deque<std::string> wanted;  ///< inputs that it still has to get
     std::uint64_t offset = 0;        ///< of the first of them
     std::uint64_t cancels = 0;       ///< the last that it has carried out
@@ -108,7 +109,6 @@ class Fleet : public Evaluator, public LiveDevice {
   void take(Node& node, agents::Message message);
   void take_opened(Node& node, agents::Opened opened);
   void take_answer(Node& node, agents::Answer answer);
-  void take_shares(Node& node, std::vector<BoardShare> shares);
   void feed(Node& node);
   void lose(Node& node, const std::string& why, bool lost);
   void refuse(Node& node, const std::string& why, bool user_error);

@@ -65,7 +65,7 @@ void add_source(const KernelSource& source, Parts& parts) {
   parts.add(plain(source.text));
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
-  for (const auto& [name, text] : included_files(source.text, folders)) {
+  for (const auto& [name, text, path] : included_files(source.text, folders)) {
     parts.add(name);
     parts.add(plain(text));
   }

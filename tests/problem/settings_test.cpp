@@ -63,11 +63,11 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
   // A member that is added makes these lines fail to compile: give it a row, and count it here.
   [[maybe_unused]] auto [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify,
                          reference] = MeasureSettings();
-  [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder] =
-      LiveSettings();
+  [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder, quiet_node, workers,
+                         nodes, node_silence] = LiveSettings();
   [[maybe_unused]] auto [objective, strategy, options, budget, seed, store, plan, controls, confirm,
-                         early_stop, occupancy, prior] = SearchSettings();
-  EXPECT_EQ(setting_table().size(), 8u + 8u + 12u);
+                         early_stop, occupancy, reference_every, prior] = SearchSettings();
+  EXPECT_EQ(setting_table().size(), 8u + 12u + 13u);
   std::set<std::string> names, options_seen;
   for (const Setting& setting : setting_table()) {
     EXPECT_TRUE(names.insert(std::string(setting.name)).second) << setting.name;
