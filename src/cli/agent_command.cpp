@@ -36,7 +36,7 @@ void add_agent_command(Verb app) {
   verb.footer(
       "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal this is of no\n"
       "use: see docs/clusters.md.\n"
-      "Example:\n  ergotune tune gemm.toml --worker 'ssh gpu3 /opt/bin/ergotune agent'");
+      "Example:\n  ergotune tune gemm.toml --worker 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
   verb.callback([node] {
     AgentOptions options;
     if (::isatty(STDIN_FILENO) == 1) throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --worker 'ssh gpu3 {}'");

@@ -45,6 +45,8 @@ class Fleet : public Evaluator, public LiveDevice {
   static constexpr double kStartSeconds = 600;
   /// Starts of a node in a row that come to nothing before it is given up.
   static constexpr int kAttempts = 5;
+  /// The same for one that never came: its command is wrong.
+  static constexpr int kFirstAttempts = 2;
 
   /// Starts all nodes and waits for the first that is ready.
   Fleet(const Problem& problem, FleetOptions options);
@@ -97,6 +99,7 @@ class Fleet : public Evaluator, public LiveDevice {
     std::deque<std::string> wanted;  ///< inputs that it still has to get
     std::uint64_t offset = 0;        ///< of the first of them
     std::uint64_t cancels = 0;       ///< the last that it has carried out
+    bool served = false;             ///< it was ready once
     bool retired = false;            ///< its command is in the list no more
   };
 

@@ -244,7 +244,8 @@ void Fleet::lose(Node& node, const std::string& why, bool lost) {
     }
   }
   node.attempts = served ? 1 : node.attempts + 1;
-  if (node.attempts >= kAttempts || node.retired) {
+  node.served = node.served || served;
+  if (node.attempts >= (node.served ? kAttempts : kFirstAttempts) || node.retired) {
     node.phase = Phase::given_up;
   } else {
     node.retry_at = host_seconds() + std::min(kLongestRetry, options_.retry * std::pow(2, node.attempts - 1));
@@ -281,7 +282,9 @@ void Fleet::reread_commands() {
   } catch (const UserError&) {
     return;  // it is being written just now
   }
-  for (auto& node : nodes_) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& node = nodes_[i];
+    if (i >= options_.commands.size() && i < options_.commands.size() + options_.starts.size()) continue;
     const bool listed = std::find(commands.begin(), commands.end(), node->command) != commands.end();
     if (!listed && !node->retired) {
       node->retired = true;

@@ -158,6 +158,10 @@ TEST_F(FleetTest, APipeCutInTheMiddleOfAFrameLosesNothing) {
   node("n1");
   node("n2");
   std::atomic<int> cuts{0};
+  scripts[0]->ask = [this](const agents::Ask& a) {
+    ::usleep(20'000);
+    return std::vector<agents::Message>{NodeScript::begun(a), scripts[0]->answer(a)};
+  };
   scripts[1]->bytes = [&](const agents::Ask& a) {
     const int cut = ++cuts;
     if (cut > 3) return std::string();
@@ -397,7 +401,9 @@ TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
   std::size_t marked = 0;
   for (const auto& [id, value] : many.results) {
     marked += value < 0;
-    if (value >= 0 && id <= 2000) EXPECT_EQ(value, one.results.at(id));
+    if (value >= 0 && id <= 2000) {
+      EXPECT_EQ(value, one.results.at(id));
+    }
   }
   // What met two losses is marked: with nodes lost every three hours and a minute each, one in some ten thousand.
   EXPECT_LT(marked, wanted / 1000);
