@@ -19,6 +19,8 @@ class Result:
         probability_best, expected_loss: how sure the winner is; None when it was not measured again.
         importance: ``shares`` of the objective's variance by parameter or pair, each with its 95 % interval (``low``,
             ``high``), and ``ruled_out``, the values that never worked; as in ``--json``, modelled.
+        boards: where several measured: dicts with ``board``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
+            takes of a quantity where their mean takes 1.
         seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
     """
 
@@ -42,6 +44,7 @@ class Result:
         self.probability_best: Optional[float] = raw["probability_best"]
         self.expected_loss: Optional[float] = raw.get("expected_loss")
         self.importance: Dict[str, Any] = raw.get("importance", {})
+        self.boards: List[Dict[str, Any]] = raw.get("boards", [])
         self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)
         self.store: Optional[str] = raw.get("store")
         self.session: Optional[int] = raw.get("session")

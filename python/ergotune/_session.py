@@ -58,7 +58,8 @@ def tune(
     problem: ProblemOrFile, *, seconds: Optional[float] = None,
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
-    in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, **settings: Any,
+    in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, devices: Sequence[str] = (),
+    **settings: Any,
 ) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
@@ -73,6 +74,7 @@ def tune(
         resume: what the store knows is not measured again.
         take_over: sets clocks although somebody else seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
+        devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with workers= or nodes= those of each node.
         settings: what a problem file may say under [tune], by the same names; they win over the file.
 
     What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify,
@@ -84,6 +86,10 @@ def tune(
     if settings.get("plan"):
         raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
     problem = _loaded(problem)
+    if devices:
+        if settings.get("device"):
+            raise TypeError("device names one and devices several: give one of them")
+        settings["device"] = devices if isinstance(devices, str) else ",".join(devices)
     plain = _plain_settings(settings, tune.__kwdefaults__)
     callback = None if isinstance(verify, bool) else verify
     if isinstance(verify, bool):

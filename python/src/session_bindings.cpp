@@ -182,6 +182,21 @@ py::dict importance_dict(const std::vector<Parameter>& parameters, const Importa
   return py::dict(py::arg("provenance") = "modelled", py::arg("shares") = shares, py::arg("ruled_out") = ruled_out);
 }
 
+/// Where several boards measured: which, how much, and how they compare.
+py::list board_list(const SessionResult& result) {
+  py::list boards;
+  for (const BoardResult& board : result.boards) {
+    py::dict factors;
+    for (const auto& [name, factor] : board.factors)
+      factors[name.c_str()] = py::dict(py::arg("value") = factor.value, py::arg("standard_error") = factor.standard_error, py::arg("n") = factor.n);
+    boards.append(py::dict(py::arg("board") = board.board, py::arg("id") = board.id, py::arg("name") = board.name,
+                           py::arg("lost") = board.lost, py::arg("measured") = board.results,
+                           py::arg("busy_seconds") = board.busy_seconds, py::arg("idle_seconds") = board.idle_seconds,
+                           py::arg("factors") = factors));
+  }
+  return boards;
+}
+
 py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, const SessionResult& result) {
   const auto& space = *prepared.space;
   py::dict out;
@@ -197,11 +212,13 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
     row["measurement"] = to_dict(entry.measurement);
     row["objective"] = or_none(prepared.objective->value(entry.measurement));
     row["confirmation_rounds"] = entry.rounds;
+    if (!entry.board.empty()) row["board"] = entry.board;
     best.append(row);
   }
   out["configurations"] = configurations;
   out["measurements"] = measurements;
   out["best"] = best;
+  out["boards"] = board_list(result);
   out["evaluated"] = result.evaluated;
   out["resumed"] = result.resumed;
   out["seconds"] = result.seconds;

@@ -5,10 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/process.hpp"
 #include "cli/command.hpp"
+#include "cli/devices_document.hpp"
 #include "ergotune/device/device.hpp"
 #include "ergotune/power/control.hpp"
 #include "ergotune/power/sensor.hpp"
+#include "evaluate/fleet.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -120,10 +123,77 @@ void print_details(const DeviceLine& line) {
   for (const auto& words : line.missing) fmt::print("  {}\n", words);
 }
 
+Json document_of(const std::vector<DeviceLine>& lines, const Others& others, const std::vector<std::string>& notes) {
+  Json document;
+  document["devices"] = Json::array();
+  for (const auto& line : lines) document["devices"].push_back(to_json(line));
+  document["other_sensors"] = Json::array();
+  for (const SensorInfo& sensor : others.sensors) document["other_sensors"].push_back(to_json(sensor));
+  document["other_controls"] = others.controls;
+  document["notes"] = notes;
+  return document;
+}
+
+std::vector<DeviceLine> all_devices(std::vector<std::string>& notes) {
+  std::vector<DeviceLine> lines;
+  for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
+  return lines;
+}
+
+struct NodeOptions {
+  std::vector<std::string> workers;
+  std::string nodes;
+  double seconds = 60;
+  bool any() const { return !workers.empty() || !nodes.empty(); }
+};
+
+std::vector<std::string> words_in(const Json& list) {
+  std::vector<std::string> words;
+  for (const Json& word : list) words.push_back(word.get<std::string>());
+  return words;
+}
+
+/// The fleet: every node's devices under its name.
+void list_fleet(const NodeOptions& options, bool json) {
+  std::vector<std::string> commands = options.workers;
+  if (!options.nodes.empty())
+    for (std::string& command : node_commands(options.nodes)) commands.push_back(std::move(command));
+  Json document{{"nodes", Json::array()}};
+  std::vector<DeviceLine> lines;
+  std::vector<std::string> silent;
+  for (const ListedNode& node : list_nodes(commands, own_program(), options.seconds)) {
+    Json entry{{"node", node.node.empty() ? Json(nullptr) : Json(node.node)}, {"worker", node.command}};
+    if (node.trouble.empty()) {
+      entry.update(Json::parse(node.document));
+      for (const Json& device : entry.at("devices")) {
+        DeviceLine line;
+        line.info.id = fmt::format("{}/{}", node.node, device.at("id").get<std::string>());
+        line.info.name = device.at("name").get<std::string>();
+        line.sensors = words_in(device.at("sensors"));
+        line.controls = words_in(device.at("controls"));
+        lines.push_back(std::move(line));
+      }
+    } else {
+      entry["trouble"] = node.trouble;
+      silent.push_back(fmt::format("{}: {}", node.command, node.trouble));
+    }
+    document["nodes"].push_back(std::move(entry));
+  }
+  json ? print_json(document) : print_table(lines);
+  for (const std::string& words : silent) fmt::print(stderr, "no answer: {}\n", words);
+  if (!silent.empty()) throw Exit{kNoAnswer};
+}
+
 }  // namespace
 
+Json devices_document() {
+  std::vector<std::string> notes;
+  const std::vector<DeviceLine> lines = all_devices(notes);
+  return document_of(lines, others_than(lines), notes);
+}
+
 void add_devices_command(Verb app) {
-  struct Options {
+  struct Options : NodeOptions {
     bool json = false, details = false;
   };
   auto options = std::make_shared<Options>();
@@ -131,23 +201,16 @@ void add_devices_command(Verb app) {
   add_json_option(verb, options->json);
   verb.add_flag("--details", options->details,
                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb.footer("Examples:\n  ergotune devices --details\n  ergotune devices --json");
+  verb.add_option("--worker", options->workers, "Ask the node that this command starts an agent on; repeatable").kind("TEXT");
+  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a --worker in each line").kind("TEXT");
+  verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
+  verb.footer("Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --worker 'ssh gpu3 {}'");
   verb.callback([options] {
+    if (options->any()) return list_fleet(*options, options->json);
     std::vector<std::string> notes;
-    std::vector<DeviceLine> lines;
-    for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
+    const std::vector<DeviceLine> lines = all_devices(notes);
     const Others others = others_than(lines);
-    if (options->json) {
-      Json document;
-      document["devices"] = Json::array();
-      for (const auto& line : lines) document["devices"].push_back(to_json(line));
-      document["other_sensors"] = Json::array();
-      for (const SensorInfo& sensor : others.sensors) document["other_sensors"].push_back(to_json(sensor));
-      document["other_controls"] = others.controls;
-      document["notes"] = notes;
-      print_json(document);
-      return;
-    }
+    if (options->json) return print_json(document_of(lines, others, notes));
     print_table(lines);
     print_others(others);
     if (options->details)

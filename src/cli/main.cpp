@@ -36,6 +36,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_measure_command(app);
   cli::add_score_command(app);
   cli::add_worker_command(app);
+  cli::add_agent_command(app);
   cli::add_show_command(app);
   cli::add_report_command(app);
   cli::add_import_command(app);

@@ -232,7 +232,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
       "  ergotune tune gemm.toml --device cuda:all --objective energy\n"
-      "  ergotune tune gemm.toml --worker 'ssh gpu3 {}' --worker 'ssh gpu4 {}'\n"
+      "  ergotune tune gemm.toml --worker 'ssh gpu3 {}' --worker 'ssh gpu4 {}' --budget 10min\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
       "  ergotune tune gemm.toml --objective \"pareto(time, energy)\" --json\n"
       "  ergotune tune gemm.toml --strategy genetic --strategy-option population=10 --budget 50\n"

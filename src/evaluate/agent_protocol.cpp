@@ -8,11 +8,6 @@ static auto fields(EvaluationRequest& request) {
   auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference] = request;
   return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference);
 }
-static auto fields(BoardShare& share) {
-  auto& [board, id, name, results, busy_seconds, idle_seconds, lost] = share;
-  return std::tie(board, id, name, results, busy_seconds, idle_seconds, lost);
-}
-
 namespace agents {
 
 static auto fields(Hello& hello) {
@@ -76,10 +71,7 @@ static auto fields(Cancelled& cancelled) {
   auto& [number] = cancelled;
   return std::tie(number);
 }
-static auto fields(Beat& beat) {
-  auto& [boards] = beat;
-  return std::tie(boards);
-}
+static auto fields(Beat&) { return std::tie(); }
 static auto fields(Leaving& leaving) {
   auto& [why] = leaving;
   return std::tie(why);

@@ -96,10 +96,8 @@ struct Cancel {
 struct Cancelled {
   std::uint64_t number = 0;
 };
-/// Both: still there. The agent's says what its boards have done.
-struct Beat {
-  std::vector<BoardShare> boards;
-};
+/// Both: still there.
+struct Beat {};
 /// Agent: it has to go (the allocation ends); what it was asked and has not answered is handed back.
 struct Leaving {
   std::string why;

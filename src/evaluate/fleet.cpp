@@ -111,6 +111,7 @@ std::vector<BoardShare> Fleet::boards() const {
   for (const auto& node : nodes_) {
     for (BoardShare share : node->shares) {
       share.lost = node->phase != Phase::ready;
+      if (!share.lost) share.idle_seconds = std::max(0.0, host_seconds() - node->ready_at - share.busy_seconds);
       boards.push_back(std::move(share));
     }
   }

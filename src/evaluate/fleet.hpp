@@ -45,6 +45,8 @@ class Fleet : public Evaluator, public LiveDevice {
   static constexpr double kStartSeconds = 600;
   /// Starts of a node in a row that come to nothing before it is given up.
   static constexpr int kAttempts = 5;
+  /// The same for one that never came: its command is wrong.
+  static constexpr int kFirstAttempts = 2;
 
   /// Starts all nodes and waits for the first that is ready.
   Fleet(const Problem& problem, FleetOptions options);
@@ -93,9 +95,11 @@ class Fleet : public Evaluator, public LiveDevice {
     std::vector<std::string> boards;             ///< as results carry them
     std::map<std::string, std::string> renamed;  ///< its own name for a board -> ours
     std::vector<BoardShare> shares;
+    double ready_at = 0;             ///< host_seconds()
     std::deque<std::string> wanted;  ///< inputs that it still has to get
     std::uint64_t offset = 0;        ///< of the first of them
     std::uint64_t cancels = 0;       ///< the last that it has carried out
+    bool served = false;             ///< it was ready once
     bool retired = false;            ///< its command is in the list no more
   };
 
@@ -108,7 +112,6 @@ class Fleet : public Evaluator, public LiveDevice {
   void take(Node& node, agents::Message message);
   void take_opened(Node& node, agents::Opened opened);
   void take_answer(Node& node, agents::Answer answer);
-  void take_shares(Node& node, std::vector<BoardShare> shares);
   void feed(Node& node);
   void lose(Node& node, const std::string& why, bool lost);
   void refuse(Node& node, const std::string& why, bool user_error);

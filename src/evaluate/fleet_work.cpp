@@ -145,13 +145,11 @@ void Fleet::take(Node& node, Message message) {
   } else if (const auto* cancelled = std::get_if<Cancelled>(&message)) {
     node.cancels = cancelled->number;
     changed_.notify_all();
-  } else if (auto* beat = std::get_if<Beat>(&message)) {
-    take_shares(node, std::move(beat->boards));
   } else if (const auto* note = std::get_if<Note>(&message)) {
     tell(fmt::format("{}: {}", node.name, note->words));
   } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
     lose(node, leaving->why, false);
-  } else {
+  } else if (!std::holds_alternative<Beat>(message)) {
     throw FormatError("a message that no agent sends");
   }
 }
@@ -175,6 +173,7 @@ void Fleet::take_opened(Node& node, Opened opened) {
     return refuse(node, "clocks and limits can be set to other values there than on this session's boards", true);
   node.phase = Phase::ready;
   node.attempts = 0;
+  node.ready_at = host_seconds();
   node.life = ++lives_;
   node.room = std::min<std::size_t>(std::max<std::uint64_t>(1, opened.capacity), 100000);
   node.cancels = cancels_;
@@ -203,22 +202,14 @@ void Fleet::take_answer(Node& node, Answer answer) {
     return;
   }
   const auto board = node.renamed.find(answer.board);
+  for (BoardShare& share : node.shares) {
+    if (board == node.renamed.end() || share.board != board->second) continue;
+    ++share.results;
+    share.busy_seconds += answer.measurement.verify_seconds + answer.measurement.measure_seconds;
+  }
   results_.push_back({request->id, request->index, std::move(answer.measurement),
                       board == node.renamed.end() ? std::string() : board->second});
   changed_.notify_all();
-}
-
-void Fleet::take_shares(Node& node, std::vector<BoardShare> shares) {
-  for (const BoardShare& share : shares) {
-    const auto own = node.renamed.find(share.board);
-    if (own == node.renamed.end()) continue;
-    for (BoardShare& known : node.shares) {
-      if (known.board != own->second) continue;
-      known.results = share.results;
-      known.busy_seconds = share.busy_seconds;
-      known.idle_seconds = share.idle_seconds;
-    }
-  }
 }
 
 /// Inputs, in pieces, as fast as the node reads.
@@ -253,7 +244,8 @@ void Fleet::lose(Node& node, const std::string& why, bool lost) {
     }
   }
   node.attempts = served ? 1 : node.attempts + 1;
-  if (node.attempts >= kAttempts || node.retired) {
+  node.served = node.served || served;
+  if (node.attempts >= (node.served ? kAttempts : kFirstAttempts) || node.retired) {
     node.phase = Phase::given_up;
   } else {
     node.retry_at = host_seconds() + std::min(kLongestRetry, options_.retry * std::pow(2, node.attempts - 1));
@@ -290,7 +282,9 @@ void Fleet::reread_commands() {
   } catch (const UserError&) {
     return;  // it is being written just now
   }
-  for (auto& node : nodes_) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& node = nodes_[i];
+    if (i >= options_.commands.size() && i < options_.commands.size() + options_.starts.size()) continue;
     const bool listed = std::find(commands.begin(), commands.end(), node->command) != commands.end();
     if (!listed && !node->retired) {
       node->retired = true;

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <deque>
+#include <thread>
 
+#include "base/environment.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/measure/execution_parameters.hpp"
@@ -27,6 +31,7 @@ class Simulated : public Evaluator {
   Simulated(const DeviceProfile& profile, const Problem& problem, const SearchSpace& space,
             const SimulationOptions& options)
       : device_(profile, problem, space.parameters(), options) {
+    pace_ = std::strtod(environment_variable("ERGOTUNE_SIMULATED_PACE").c_str(), nullptr);
     Random random(options.seed);
     for (int i = 0; i < options.boards; ++i) {
       const std::string id = fmt::format("sim:{}:{}", profile.name, i);
@@ -47,6 +52,8 @@ class Simulated : public Evaluator {
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
 
+  void set_journal(RunJournal* journal) override { journal_ = journal; }
+
   std::vector<BoardShare> boards() const override {
     std::vector<BoardShare> shares;
     if (boards_.size() < 2) return shares;
@@ -58,6 +65,8 @@ class Simulated : public Evaluator {
     if (queue_.empty()) return std::nullopt;
     const EvaluationRequest request = std::move(queue_.front());
     queue_.pop_front();
+    if (journal_) journal_->about_to_run(request, 0);
+    if (pace_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(boards_.size())));
     EvaluationResult result{request.id, request.index, {}};
     result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
     result.measurement.finished_at = wall_seconds();
@@ -95,6 +104,8 @@ class Simulated : public Evaluator {
   std::deque<EvaluationRequest> queue_;
   std::vector<SimulatedBoard> boards_;
   std::uint64_t repeats_ = 0, turn_ = 0;
+  RunJournal* journal_ = nullptr;
+  double pace_ = 0;  ///< s that a configuration really takes a board, to try out what runs beside it
 };
 
 class ProfileControl : public Control {

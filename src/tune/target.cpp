@@ -240,6 +240,8 @@ Target open_target(Problem problem, const TargetOptions& options) {
   if (!replay) refuse_what_nobody_says(options, target.problem, nullptr);
   if (replay) {
     open_replay(target, options.device.substr(7), options);
+  } else if (!options.live.workers.empty() || !options.live.nodes.empty()) {
+    open_nodes(target, options);
   } else if (options.device.starts_with("sim:")) {
     open_simulated(target, options);
   } else {

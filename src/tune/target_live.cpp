@@ -90,7 +90,7 @@ void check_several(const TargetOptions& options, const Problem& problem) {
   const auto devices = devices_named(options.device, &problem);
   if (by_kind(devices).size() > 1)
     throw UserError(fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared; each kind is a session "
-                                "of its own, which `ergotune tune` and ergotune.tune_each() begin by themselves",
+                                "of its own, which `ergotune tune` begins by itself; elsewhere name one kind at a time",
                                 options.device));
   if (devices.size() < 2 || options.live.sensors.empty()) return;
   for (const SensorInfo& sensor : list_sensors()) {
@@ -106,8 +106,7 @@ void check_several(const TargetOptions& options, const Problem& problem) {
   }
 }
 
-/// What results depend on of who measures them: this very board, or boards of this kind.
-std::string identity_of(const Target& target) {
+std::string measured_identity(const Target& target) {
   const DeviceInfo& device = target.device;
   const bool several = !target.evaluator->boards().empty();
   return fmt::format("{} | {} | {}", several ? "boards of " + device.name : device.uuid.empty() ? device.name : device.uuid,
@@ -178,24 +177,35 @@ bool names_quantity(const Problem& problem, const TargetOptions& options, const 
 
 }  // namespace
 
-void open_live(Target& target, const TargetOptions& options) {
-  // Clocks that a killed session left behind would spoil every measurement.
-  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
+void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live) {
+  target.identity = measured_identity(target);
+  target.conditions = conditions_of(options, live, target.original);
+  target.former_conditions = conditions_of(options, live, target.original, hash_of_included_files(target.original));
+}
+
+LiveOptions live_options(Problem& problem, const TargetOptions& options) {
   LiveOptions live = options.live;
   live.device = options.device;
   live.energy = live.energy || !live.sensors.empty() ||
-                needs_sensor(objective_of(target.problem, options.further_metrics));
-  const bool named = take_clock_parameters(target.problem);
+                needs_sensor(objective_of(problem, options.further_metrics));
   constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
   constexpr double kCelsius = 50;
-  if (names_quantity(target.problem, options, "idle_subtracted_energy")) {
+  if (names_quantity(problem, options, "idle_subtracted_energy")) {
     live.energy = true;
-    ask_of_energy(target.problem, live, "idle", kIdlePause);
+    ask_of_energy(problem, live, "idle", kIdlePause);
   }
-  if (names_quantity(target.problem, options, "corrected_energy")) {
+  if (names_quantity(problem, options, "corrected_energy")) {
     live.energy = true;
-    ask_of_energy(target.problem, live, "temperature", kCelsius);
+    ask_of_energy(problem, live, "temperature", kCelsius);
   }
+  return live;
+}
+
+void open_live(Target& target, const TargetOptions& options) {
+  // Clocks that a killed session left behind would spoil every measurement.
+  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
+  const bool named = take_clock_parameters(target.problem);
+  const LiveOptions live = live_options(target.problem, options);
   if (names_several_devices(options.device)) check_several(options, target.problem);
   open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
@@ -211,9 +221,7 @@ void open_live(Target& target, const TargetOptions& options) {
   }
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);
-  target.identity = identity_of(target);
-  target.conditions = conditions_of(options, live, target.original);
-  target.former_conditions = conditions_of(options, live, target.original, hash_of_included_files(target.original));
+  set_conditions(target, options, live);
   for (std::size_t i = 0; i < controls.size(); ++i) {
     ControlSessionOptions control_options;
     control_options.take_over = options.take_over;

@@ -7,6 +7,12 @@ namespace ergotune {
 
 /// The target's space, from its problem and constants. Throws UserError for an empty one.
 void build_space(Target& target, const TargetOptions& options);
+/// What live measurements of this problem need: energy where the objective rests on it, pauses for idle power.
+LiveOptions live_options(Problem& problem, const TargetOptions& options);
+/// What results depend on of who measures them (this very board, or boards of this kind), and how they are measured.
+void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live);
+/// Opens the nodes that options.live.workers and nodes name.
+void open_nodes(Target& target, const TargetOptions& options);
 /// Opens devices of this machine.
 void open_live(Target& target, const TargetOptions& options);
 

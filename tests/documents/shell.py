@@ -73,6 +73,8 @@ def for_this_machine(words):
     for i, word in enumerate(words):
         if words[i - 1] in ("--device", "-d") and word.startswith("cuda"):
             words[i] = "sim:h100"
+        elif words[i - 1] == "--worker" and word.startswith("ssh "):
+            words[i] = "{}"
         elif words[i - 1] in ("--budget", "-b") and re.fullmatch(r"\d+(min|h)", word):
             words[i] = "3"
         if words[i] != word:

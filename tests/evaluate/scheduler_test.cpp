@@ -330,7 +330,9 @@ TEST_F(SeveralBoards, WhatIsAskedOfOneBoardRunsThere) {
   const auto results = collect(13);
   ASSERT_THAT(results, SizeIs(13));
   for (const auto& [id, result] : results)
-    if (id < 13) EXPECT_EQ(result.board, id % 2 ? "GPU-2" : "GPU-3");
+    if (id < 13) {
+      EXPECT_EQ(result.board, id % 2 ? "GPU-2" : "GPU-3");
+    }
   EXPECT_THAT(results.at(13).measurement.message, HasSubstr("no board GPU-9"));
 }
 

@@ -1,0 +1,25 @@
+// The agent of a node: measures on its devices for a session at the other end of a pipe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+namespace ergotune {
+
+struct AgentOptions {
+  /// Descriptors of the pipe. The agent owns them.
+  int in = 0, out = 1;
+  /// The program's version, and the node's name; empty: SLURMD_NODENAME, else the host's.
+  std::string program, node;
+  /// What is told of the devices here, as a JSON document.
+  std::function<std::string()> list_devices;
+  /// Set when the agent has to go: it hands back what it has not measured, puts clocks back, and returns.
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+/// Serves one session to its end: until it says so, or its pipe ends, or nothing was heard of it for long. Clocks and limits are
+/// put back when it returns. Returns the exit code.
+int run_agent(const AgentOptions& options);
+
+}  // namespace ergotune

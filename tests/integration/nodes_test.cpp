@@ -1,0 +1,317 @@
+// Sessions over several nodes, from outside: agents behind shells and behind a Slurm of two simulated nodes, which are killed,
+// told to go, cut off, and come back. Every configuration is measured once, and none is lost. What they measure is simulated.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "base/files.hpp"
+#include "ergotune/store/store.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ergotune;
+using test::json_of;
+using test::start_ergotune;
+using test::stored_rows;
+using test::TemporaryFolder;
+using ::testing::HasSubstr;
+
+constexpr int kConfigurations = 60;
+/// 60 configurations and two values of what nobody looks at.
+constexpr const char* kProblem = R"toml(
+name = "fleet"
+[parameters]
+x = "range(1, 61)"
+[simulation]
+flops = 1e9
+efficiency = "0.3 + 0.01 * x"
+[kernel]
+function = "f"
+arguments = []
+[kernel.source.c]
+text = "void f(void) {}"
+)toml";
+
+bool eventually(const std::function<bool()>& holds, double seconds = 60) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < until) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+/// Processes of a program with a word in their command line.
+std::vector<pid_t> processes(const std::string& program, const std::string& word) {
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code gone;
+    const fs::path exe = fs::read_symlink(entry.path() / "exe", gone);
+    const std::string line = read_file(entry.path() / "cmdline").value_or("");
+    if (!gone && exe.filename() == program && line.find(word) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+/// Agents that were started as --node NAME...: their session has that in its command line as well, but as one word.
+std::vector<pid_t> agents_named(const std::string& name) { return processes("ergotune", std::string("--node\0", 7) + name); }
+
+struct Nodes : ::testing::Test {
+  TemporaryFolder folder;
+  fs::path store = folder.path() / "s.db";
+  std::string tag = "node" + std::to_string(::getpid());
+
+  Nodes() {
+    folder.write("p.toml", kProblem);
+    ::setenv("ERGOTUNE_SIMULATED_PACE", "0.04", 1);
+  }
+  ~Nodes() override {
+    ::unsetenv("ERGOTUNE_SIMULATED_PACE");
+    EXPECT_TRUE(eventually([&] { return agents_named(tag).empty(); }, 30)) << "an agent outlives its session";
+  }
+  std::string worker(int number) const { return "{} --node " + tag + "-" + std::to_string(number); }
+  std::vector<std::string> command(const std::vector<std::string>& workers, const std::string& objective = "time") const {
+    std::vector<std::string> arguments{"tune",     "p.toml",      "--device",  "sim:a100", "--strategy",       "brute_force", "--objective",
+                                       objective,  "--store",     "s.db",      "--json",   "--no-early-stop",  "--node-silence", "3"};
+    for (const std::string& one : workers) arguments.insert(arguments.end(), {"--worker", one});
+    return arguments;
+  }
+  std::size_t rows() const {
+    try {
+      return fs::exists(store) ? stored_rows(store).size() : 0;
+    } catch (const std::exception&) {
+      return 0;  // it is being made
+    }
+  }
+  /// Each configuration once, and well.
+  void expect_each_once() const {
+    const auto all = stored_rows(store);
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(kConfigurations));
+    for (const auto& [configuration, statuses] : all)
+      EXPECT_THAT(statuses, ::testing::ElementsAre("ok")) << configuration;
+  }
+  std::set<std::string> boards() const {
+    std::set<std::string> boards;
+    Store stored = Store::open(store, true);
+    for (const StoredRow& row : stored.rows(stored.sessions().front().id)) boards.insert(row.board);
+    return boards;
+  }
+  std::string words() const { return read_file(folder.path() / "err").value_or(""); }
+};
+
+TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
+  const auto result = ergotune(folder, command({worker(1), "echo Welcome to the cluster; " + worker(2)}));
+  const auto document = json_of(result);
+  EXPECT_EQ(document.at("evaluated"), kConfigurations);
+  EXPECT_EQ(document.at("boards").size(), 2u) << result.err;
+  expect_each_once();
+  EXPECT_EQ(boards().size(), 2u);
+  const auto again = json_of(ergotune(folder, command({worker(3)})));
+  EXPECT_EQ(again.at("evaluated"), 0) << "another node knows the session";
+  EXPECT_EQ(again.at("resumed"), kConfigurations);
+}
+
+TEST_F(Nodes, AreListed) {
+  const auto document = json_of(ergotune(folder, {"devices", "--json", "--worker", worker(1), "--worker", worker(2)}));
+  ASSERT_EQ(document.at("nodes").size(), 2u);
+  EXPECT_EQ(document.at("nodes").at(1).at("node"), tag + "-2");
+  EXPECT_FALSE(document.at("nodes").at(0).at("devices").empty());
+  const auto broken = ergotune(folder, {"devices", "--worker", "exit 3"});
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_THAT(broken.err, HasSubstr("exit code 3"));
+}
+
+TEST_F(Nodes, ACommandThatStartsNothingIsTheEndAndSaysWhy) {
+  const auto result = ergotune(folder, command({"echo cannot log in >&2; exit 255"}));
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("cannot log in"));
+}
+
+TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
+  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGKILL);
+  EXPECT_EQ(session.wait(100), 0) << words();
+  expect_each_once();
+  EXPECT_THAT(words(), HasSubstr("its agent ended"));
+}
+
+TEST_F(Nodes, AnAgentThatIsStoppedIsGivenUpByItsSilence) {
+  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  const auto agents = agents_named(tag + "-2");
+  for (const pid_t agent : agents) ::kill(agent, SIGSTOP);
+  EXPECT_EQ(session.wait(100), 0) << words();
+  expect_each_once();
+  EXPECT_THAT(words(), HasSubstr("said nothing"));
+}
+
+TEST_F(Nodes, AnAgentThatIsToldToGoHandsBack) {
+  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGTERM);
+  EXPECT_EQ(session.wait(100), 0) << words();
+  expect_each_once();
+  EXPECT_THAT(words(), HasSubstr("was told to end"));
+}
+
+TEST_F(Nodes, AKilledSessionGoesOnWithOtherNodes) {
+  {
+    ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+    ASSERT_TRUE(eventually([&] { return rows() > 15; })) << words();
+    session.kill(SIGKILL);
+    session.wait();
+  }
+  EXPECT_TRUE(eventually([&] { return agents_named(tag).empty(); })) << "agents end with their session";
+  const auto document = json_of(ergotune(folder, command({worker(3), worker(4), worker(5)})));
+  EXPECT_GT(document.at("resumed"), 15);
+  EXPECT_EQ(document.at("resumed").get<int>() + document.at("evaluated").get<int>(), kConfigurations);
+  expect_each_once();
+}
+
+// ---- Slurm: munged, slurmctld and two slurmd of this test's own
+
+bool installed(const char* program) {
+  return ::system((std::string("PATH=$PATH:/usr/sbin:/sbin command -v ") + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+struct Slurm : Nodes {
+  fs::path place = folder.path();
+  std::vector<ChildProcess> daemons;  // in the order of their start
+
+  void SetUp() override {
+    for (const char* program : {"munged", "slurmctld", "slurmd", "srun", "scontrol", "salloc"})
+      if (!installed(program)) GTEST_SKIP() << program << " is not installed (packages slurm-wlm and munge)";
+    if (::geteuid() != 0) GTEST_SKIP() << "daemons of Slurm are started as root";
+    ::setenv("PATH", (std::string(::getenv("PATH")) + ":/usr/sbin:/sbin").c_str(), 1);
+    ::setenv("SLURM_CONF", (place / "slurm.conf").c_str(), 1);
+    write_configuration();
+    start({"munged", "--foreground", "--force", "--socket=" + (place / "munge.socket").string(), "--key-file=" + (place / "munge.key").string(),
+           "--pid-file=" + (place / "munge.pid").string(), "--log-file=" + (place / "munge.log").string(),
+           "--seed-file=" + (place / "munge.seed").string()});
+    ASSERT_TRUE(eventually([&] { return fs::exists(place / "munge.socket"); }, 30));
+    start({"slurmctld", "-D", "-i"});
+    start({"slurmd", "-D", "-N", "n1"});
+    start({"slurmd", "-D", "-N", "n2"});
+    ASSERT_TRUE(eventually([&] { return output("sinfo -h -o %T").find("idle") != std::string::npos && output("sinfo -h -N -o %T").find("unk") == std::string::npos; }, 60))
+        << output("sinfo") << read_file(place / "ctld.log").value_or("");
+    const std::string allocated = output("salloc -N2 --no-shell -t 10 2>&1");
+    const auto at = allocated.find("job allocation ");
+    ASSERT_NE(at, std::string::npos) << allocated;
+    ::setenv("SLURM_JOB_ID", std::to_string(std::stoi(allocated.substr(at + 15))).c_str(), 1);
+    ::setenv("SLURM_JOB_NODELIST", "n[1-2]", 1);
+  }
+  void TearDown() override {
+    if (const char* job = ::getenv("SLURM_JOB_ID")) output(std::string("scancel ") + job);
+    for (auto daemon = daemons.rbegin(); daemon != daemons.rend(); ++daemon) {
+      daemon->kill(SIGTERM);
+      if (!daemon->wait(5)) daemon->kill(SIGKILL);
+    }
+    for (const pid_t step : processes("slurmstepd", "")) {
+      const std::string environment = read_file("/proc/" + std::to_string(step) + "/environ").value_or("");
+      if (environment.find(place.string()) != std::string::npos) ::kill(step, SIGKILL);
+    }
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_CONF"}) ::unsetenv(name);
+  }
+  static std::string output(const std::string& line) { return run_process({"/bin/sh", "-c", line}, {.timeout = 60}).out; }
+  void start(const std::vector<std::string>& arguments) {
+    std::vector<std::string> quiet{"/bin/sh", "-c", "exec \"$@\" >>\"$0\" 2>&1", (place / "daemons.log").string()};
+    quiet.insert(quiet.end(), arguments.begin(), arguments.end());
+    daemons.push_back(ChildProcess::start(quiet));
+  }
+  void write_configuration() {
+    char host[256] = {};
+    ::gethostname(host, sizeof host - 1);
+    const int port = 20000 + ::getpid() % 20000;
+    {
+      std::ofstream key(place / "munge.key", std::ios::binary);
+      for (int i = 0; i < 1024; ++i) key.put(static_cast<char>(std::rand()));
+    }
+    ::chmod((place / "munge.key").c_str(), 0400);
+    std::ofstream conf(place / "slurm.conf");
+    const std::string here = place.string(), name = host;
+    conf << "ClusterName=test\nSlurmctldHost=" << name << "(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nCredType=cred/munge\n"
+         << "AuthInfo=socket=" << here << "/munge.socket\nStateSaveLocation=" << here << "/state\nSlurmdSpoolDir=" << here << "/spool-%n\n"
+         << "SlurmctldPidFile=" << here << "/ctld.pid\nSlurmdPidFile=" << here << "/slurmd-%n.pid\nSlurmctldLogFile=" << here
+         << "/ctld.log\nSlurmdLogFile=" << here << "/slurmd-%n.log\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
+         << "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\n"
+         << "MpiDefault=none\nReturnToService=2\nSlurmdTimeout=30\nSlurmdParameters=config_overrides\nSlurmctldPort=" << port
+         << "\nSlurmdPort=" << port + 1 << "\n";
+    for (int node = 1; node <= 2; ++node)
+      conf << "NodeName=n" << node << " NodeHostname=" << name << " NodeAddr=127.0.0.1 Port=" << port + 1 + node
+           << " CPUs=2 RealMemory=1000 State=UNKNOWN\n";
+    conf << "PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP\n";
+    fs::create_directories(place / "state");
+    for (const char* node : {"n1", "n2"}) fs::create_directories(place / ("spool-" + std::string(node)));
+  }
+  std::vector<std::string> over_slurm() const {
+    auto arguments = command({});
+    arguments.insert(arguments.end(), {"--nodes", "slurm"});
+    return arguments;
+  }
+  /// Agents, told apart by the node that Slurm says they are on.
+  static std::vector<pid_t> agents_of(const std::string& node) {
+    std::vector<pid_t> found;
+    for (const pid_t pid : processes("ergotune", "agent"))
+      if (read_file("/proc/" + std::to_string(pid) + "/environ").value_or("").find("SLURMD_NODENAME=" + node) != std::string::npos)
+        found.push_back(pid);
+    return found;
+  }
+};
+
+// One Slurm for all of it: it takes seconds to come up.
+TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
+  const auto whole = json_of(ergotune(folder, over_slurm()));
+  EXPECT_EQ(whole.at("boards").size(), 2u);
+  EXPECT_EQ(boards().size(), 2u);
+  expect_each_once();
+  const auto listed = json_of(ergotune(folder, {"devices", "--json", "--nodes", "slurm"}));
+  EXPECT_EQ(listed.at("nodes").at(0).at("node"), "n1");
+
+  struct Harm {
+    const char* name;
+    std::function<void()> done;
+    const char* said;
+  };
+  const std::vector<Harm> harms{
+      {"an agent killed", [] { for (const pid_t pid : agents_of("n1")) ::kill(pid, SIGKILL); }, "n1"},
+      {"a node that stops answering", [] { for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGSTOP); }, "said nothing"},
+      {"the pipe cut", [] { for (const pid_t pid : processes("srun", "n1")) ::kill(pid, SIGKILL); }, "n1"},
+      {"slurmd and its steps killed",
+       [this] {
+         daemons.back().kill(SIGKILL);
+         for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGKILL);
+       },
+       "n2"},
+  };
+  for (const Harm& harm : harms) {
+    SCOPED_TRACE(harm.name);
+    fs::remove(store);
+    for (const char* more : {"s.db-wal", "s.db-shm"}) fs::remove(folder.path() / more);
+    ChildProcess session = start_ergotune(folder, over_slurm());
+    ASSERT_TRUE(eventually([&] { return rows() > 10; })) << words();
+    harm.done();
+    EXPECT_EQ(session.wait(100), 0) << words();
+    expect_each_once();
+    EXPECT_THAT(words(), HasSubstr(harm.said));
+    for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGCONT);
+  }
+}
+
+}  // namespace
+}  // namespace ergotune
