@@ -1,5 +1,5 @@
-# ergotune_unity(TARGET source...): a wheel compiles several files as one where their names allow it (unity_groups.py): less
-# than half the processor time. Everybody else compiles a file alone, which is quicker after a change.
+# ergotune_unity(TARGET source...): a wheel compiles several files as one where their names allow it (unity_groups.py), which
+# takes less processor time. Everybody else compiles a file alone, which is quicker after a change.
 function(ergotune_unity target)
   if(NOT SKBUILD AND NOT ERGOTUNE_UNITY)
     return()
