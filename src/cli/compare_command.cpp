@@ -98,7 +98,7 @@ void add_compare_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune compare before.db after.db\n"
-      "  ergotune compare results.db:1 results.db:2 --objective energy\n"
+      "  ergotune compare results.db:1 results.db:2 --objective time\n"
       "  ergotune compare recorded_a100.json recorded_mi250x.json --json");
   verb.callback([arguments] { compare(*arguments); });
 }

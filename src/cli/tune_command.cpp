@@ -127,6 +127,14 @@ std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progr
   };
 }
 
+/// The page, where it was asked for; its link is told even with --quiet.
+std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
+  if (!arguments.watch) return nullptr;
+  auto child = std::make_unique<WatchChild>(prepared.store->file(), prepared.store_session);
+  fmt::print(stderr, "Watch it at {}\n", child->url());
+  return child;
+}
+
 /// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
 /// say nothing of another, so they are told one after the other and never ranked.
 void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::vector<DeviceInfo>>& kinds) {
@@ -141,6 +149,7 @@ void tune_each(const TuneArguments& arguments, const Asked& asked, const std::ve
     own.setup.live.compile_share = share;
     prepared.push_back(prepare(own, arguments.quiet));
   }
+  const auto watched = watch(arguments, prepared.front());  // it shows all sessions of the store
   std::vector<SessionResult> results(kinds.size());
   std::vector<std::exception_ptr> failures(kinds.size());
   std::mutex mutex;
@@ -194,11 +203,7 @@ void tune(const TuneArguments& arguments) {
     if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
   }
   PreparedSession prepared = prepare(asked, arguments.quiet);
-  std::unique_ptr<WatchChild> watched;
-  if (arguments.watch) {
-    watched = std::make_unique<WatchChild>(prepared.store->file(), prepared.store_session);
-    fmt::print(stderr, "Watch it at {}\n", watched->url());  // asked for: told even with --quiet
-  }
+  const auto watched = watch(arguments, prepared);
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
   if (!plan.empty()) {
     tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure.value_or(""));

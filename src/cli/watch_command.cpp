@@ -19,7 +19,7 @@ struct WatchArguments {
   std::string place = kDefaultStore;
   std::int64_t session = 0, until = 0;
   int port = 0, descriptor = -1;
-  bool json = false;
+  bool json = false, wait = false;
 };
 
 void announce(const WatchArguments& arguments, const std::string& url) {
@@ -39,7 +39,7 @@ void announce(const WatchArguments& arguments, const std::string& url) {
 void watch(const WatchArguments& arguments) {
   if (arguments.port < 0 || arguments.port > 65535) throw UserError("--port is a number from 0 (any that is free) to 65535");
   const auto* interrupted = interruption();
-  WatchServer server({.place = arguments.place, .session = arguments.session, .port = arguments.port});
+  WatchServer server({.place = arguments.place, .session = arguments.session, .port = arguments.port, .wait = arguments.wait});
   announce(arguments, server.url());
   server.serve(*interrupted, arguments.until);
 }
@@ -52,6 +52,7 @@ void add_watch_command(Verb app) {
   verb.add_option("place", arguments->place, "A store, or a folder with stores").show_default();
   verb.add_option("--session", arguments->session, "Session that is shown first (default: the one worked on last)");
   verb.add_option("--port", arguments->port, "Port on 127.0.0.1; 0: any that is free").show_default();
+  verb.add_flag("--wait", arguments->wait, "Begin also where there is no store yet");
   verb.add_option("--until", arguments->until, "End when the process with this id has ended");
   verb.add_option("--descriptor", arguments->descriptor, "Write the line of --json to this descriptor, and nothing else");
   verb.add_flag("--json", arguments->json, "Print {\"url\": ...} as the first line");

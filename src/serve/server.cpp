@@ -99,7 +99,7 @@ struct WatchServer::State {
     double sent_at = 0, state_at = 0, full_since = 0;
   };
 
-  explicit State(const WatchOptions& options) : site(options.place, options.session), token(random_words(16)) {}
+  explicit State(const WatchOptions& options) : site(options.place, options.session, options.wait), token(random_words(16)) {}
   ~State() {
     if (http) evhttp_free(http);
     if (timer) event_free(timer);

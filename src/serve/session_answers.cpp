@@ -14,6 +14,7 @@
 #include "kernel/configure.hpp"
 #include "report/result_json.hpp"
 #include "serve/session_view_state.hpp"
+#include "serve/stored_trace.hpp"
 #include "store/json_values.hpp"
 
 namespace ergotune::serve {
@@ -142,6 +143,13 @@ std::string SessionView::configuration(std::size_t row) {
                  {"times", one.measurement.times}};
     entry.update(to_json(one.measurement));
     document["measurements"].push_back(std::move(entry));
+  }
+  document["trace"] = nullptr;
+  if (const auto trace = problem_ ? stored_trace(*problem_, recording.parameters, configuration, file_) : std::nullopt) {
+    document["trace"] = {{"load_seconds", trace->load_seconds}, {"launches", trace->launches}, {"power", Object::array()}, {"board", Object::array()}};
+    for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("board", &trace->board)})
+      for (const TraceSeries& series : *list)
+        document["trace"][where].push_back({{"name", series.name}, {"time", series.time}, {"value", series.value}});
   }
   document["macros"] = problem_ ? macros_of(*problem_, recording.parameters, configuration) : Object::array();
   Object code = Object::object();

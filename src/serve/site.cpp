@@ -28,7 +28,7 @@ Answer failure(int status, const std::string& words) {
 
 }  // namespace
 
-Site::Site(std::filesystem::path place, std::int64_t session) : place_(std::move(place)), session_(session) {
+Site::Site(std::filesystem::path place, std::int64_t session, bool wait) : place_(std::move(place)), session_(session) {
   std::error_code error;
   folder_ = std::filesystem::is_directory(place_, error);
   if (folder_) {
@@ -36,14 +36,16 @@ Site::Site(std::filesystem::path place, std::int64_t session) : place_(std::move
       throw UserError("no store lies in this folder (FILE.db); \"ergotune tune\" makes one", {place_.string(), 0, 0});
     return;
   }
+  if (wait && !std::filesystem::exists(place_, error)) return;
   const Store store = Store::open(place_, true);  // says what is wrong with it
   if (session_ > 0) pick_session(store, session_);
 }
 
 std::vector<std::filesystem::path> Site::stores() const {
+  std::error_code error;
+  if (!folder_ && !is_store(place_)) return {};
   if (!folder_) return {place_};
   std::vector<std::filesystem::path> found;
-  std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(place_, error))
     if (entry.path().extension() == ".db" && entry.is_regular_file(error) && is_store(entry.path())) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
@@ -83,8 +85,8 @@ std::string Site::first() const {
   std::string best;
   double latest = -1;
   for (const auto& file : stores()) {
-    const Store store = Store::open(file, true);
     if (session_ > 0 && !folder_) return id_of(file, session_);
+    const Store store = Store::open(file, true);
     for (const SessionInfo& info : store.sessions()) {
       const double worked = info.rows > 0 || info.runs > 0 ? info.worked_at : 0;
       if (worked >= latest) best = id_of(file, info.id), latest = worked;

@@ -22,7 +22,8 @@ struct Answer {
 class Site {
  public:
   /// A store, or a folder with stores. Throws UserError where it is neither.
-  explicit Site(std::filesystem::path place, std::int64_t session = 0);
+  /// `wait`: one that is not there is awaited.
+  explicit Site(std::filesystem::path place, std::int64_t session = 0, bool wait = false);
 
   /// Of every kind but page and events. nullopt: it is being worked out, ask again in a moment.
   std::optional<Answer> answer(const Route& route);

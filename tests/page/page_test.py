@@ -162,7 +162,7 @@ class Server(Case):
         self.assertEqual((rows["total"], rows["more"]), (100, False))
         one = watch.json("/api/session/1/configuration/7")
         self.assertEqual(one["configuration"], {"a": 0, "b": 7})
-        self.assertEqual(one["quantities"]["time"]["value"], rows["results"]["columns"]["time"][7])
+        self.assertAlmostEqual(one["quantities"]["time"]["value"], rows["results"]["columns"]["time"][7], 9)
 
     def test_rows_come_in_pages_and_each_once(self):
         watch = self.watch(self.imported(100))
@@ -180,10 +180,9 @@ class Server(Case):
         readers = [watch.events() for _ in range(50)]
         for reader in readers:
             got = b""
-            while b'"last":10000,' not in got[-60_000:] and len(got) < 20_000_000:
+            while b"id: 10000\n" not in got:
                 got += reader.recv(1 << 20)
             self.assertIn(b"id: 5000\n", got)
-            self.assertIn(b"id: 10000\n", got)
             reader.close()
 
     def test_a_reader_that_stops_reading_holds_nobody_up_and_misses_nothing(self):
@@ -371,7 +370,7 @@ class Pages(Case):
         page = self.loaded(self.watch(self.imported(99_856, "very-many.db")).url, 99_856)
         page.value("ergotune.openView('explore')")
         drawn = page.value("ergotune.drawn()")
-        self.assertEqual(len(drawn), 3, "scatter, parallel coordinates, map")
+        self.assertEqual(len(drawn), 5, "scatter, parallel coordinates, map, and one for each parameter")
         page.value("ergotune.openView('table')")
         self.assertLess(page.value("document.querySelectorAll('.virtual tr').length"), 100)
         self.quiet(page)

@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/files.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/measure/power_trace.hpp"
+#include "ergotune/problem/load.hpp"
 #include "ergotune/report/report.hpp"
 
 namespace ergotune::serve {
@@ -116,6 +119,31 @@ TEST_F(SiteTest, AConfigurationIsToldWithAllItsMeasurements) {
   ASSERT_EQ(all["measurements"].size(), 3u);
   EXPECT_EQ(all["measurements"][1]["kind"], "confirmation");
   EXPECT_TRUE(ask(site, "/api/session/1/configuration/1").contains("error"));
+}
+
+TEST_F(SiteTest, MacrosTraceAndCommandBelongToAConfiguration) {
+  Problem problem;
+  problem.name = "q";
+  problem.file = "/some where/q.toml";
+  problem.kernels.resize(1);
+  problem.parameters.resize(2);
+  problem.parameters[0].name = "x";
+  problem.parameters[0].values = {Value(7), Value(8)};
+  problem.parameters[1].name = "core_clock_mhz";
+  problem.parameters[1].kind = ParameterKind::core_clock_mhz;
+  problem.parameters[1].values = {Value(900), Value(1200)};
+  problem.observers.push_back({.name = "trace", .options = {{"folder", {Value("powers")}}}});
+  const auto id = store->session(SessionIdentity{.problem = "q", .device = "GPU (cuda:0)"}, {"x", "core_clock_mhz"}, "time", "{}", serialise(problem));
+  store->add(id, {7, 1200}, timed(0.5));
+  PowerTrace trace;
+  trace.power.push_back({"sensor", {0, 1}, {40, 50}});
+  std::filesystem::create_directories(folder / "powers");
+  ASSERT_EQ(write_file(folder / "powers/x=7,1200.csv", to_csv(trace)), 0);
+  Site site(folder / "s.db");
+  const Json all = ask(site, "/api/session/2/configuration/0");
+  EXPECT_EQ(all["macros"][0]["macros"], Json({{"x", 7}})) << "a clock is no macro";
+  EXPECT_EQ(all["trace"]["power"][0]["value"], Json({40, 50}));
+  EXPECT_EQ(all["command"], "ergotune measure '/some where/q.toml' --device cuda:0 --config '{\"x\":7,\"core_clock_mhz\":1200}'");
 }
 
 TEST_F(SiteTest, AFolderShowsItsStores) {

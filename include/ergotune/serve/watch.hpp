@@ -14,6 +14,7 @@ struct WatchOptions {
   std::filesystem::path place;
   std::int64_t session = 0;  ///< which one the page shows first; 0: the one worked on last
   int port = 0;              ///< 0: any that is free
+  bool wait = false;         ///< a store that is not there yet will be
 };
 
 class WatchServer {

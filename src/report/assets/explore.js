@@ -40,7 +40,7 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     this.filter = element('section');
     main.append(this.filter);
     this.fillFilter();
-    this.scatterPart(main); this.parallelPart(main); this.mapPart(main);
+    this.scatterPart(main); this.parallelPart(main); this.mapPart(main); this.eachPart(main);
   },
   redraw() { this.tell(); drawAll(); },
   tell() { if (this.counted) this.counted.textContent = `${keep.count()} of ${rows.n} configurations are shown`; },
@@ -72,12 +72,11 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     const check = (words, name) => { const box = element('input', {type: 'checkbox', checked: s[name], onchange: () => set(name)(box.checked)}); return element('label', {}, box, words); };
     part.append(element('div', {class: 'controls'}, selectOf('x', choices(), s.x, set('x')), selectOf('y', choices(), s.y, set('y')),
       selectOf('colour', [['', 'one'], ['status', 'status'], ...choices()], s.colour, set('colour')), check('Pareto front', 'front'), check('convex hull', 'hull'), check('linear axes', 'linear')));
-    const placeOf = row => row ? rows.place.get(row.i) : undefined;
     this.plot = scatter(part, () => {
       const xs = rows.values(s.x), ys = rows.values(s.y);
       const log = (key, list) => !s.linear && !categories(key) && canBeLog(list, rows.n) && (r => r[1] / r[0] > 3)(rangeOf([[list, rows.n]], true));
       return {x: {key: s.x, log: log(s.x, xs)}, y: {key: s.y, log: log(s.y, ys)}, colour: s.colour, shown: keep.now(),
-        marks: model.head ? [{place: placeOf(model.head.default_row), words: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), words: 'best', fill: colour('good')}] : [],
+        marks: bestAndDefault(),
         lines: (xs, ys, good, n) => {
           const list = [];
           if (s.front && direction(s.x) && direction(s.y) && s.x !== s.y) list.push({points: frontOf(xs, ys, good, n, direction(s.x), direction(s.y)).map(i => [xs[i], ys[i]]), stroke: colour('accent'), width: 1.6});
@@ -102,6 +101,33 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
       selectOf('of', choices({parameters: false}), s.value, set('value')), selectOf('the', [['best', 'best'], ['median', 'median'], ['count', 'count']], s.how, set('how'))));
     const of = name => rows.parameters.find(p => p.name === name);
     heat(part, () => ({px: of(s.px), py: of(s.py), key: s.value, how: s.how, shown: keep.now()}));
+  },
+  // The objective by each parameter: the best of each value, and some of the rest.
+  eachPart(main) {
+    const list = varying().slice(0, 12);
+    if (!list.length) return;
+    const part = section(main, `${objectiveName()} by parameter`, 'The line joins the best of each value over all others; dots are configurations (of very many, some).'), grid = element('div', {class: 'grid'});
+    part.append(grid);
+    for (const {name} of list) {
+      const cell = element('div');
+      grid.append(cell);
+      lines(cell, () => {
+        const p = rows.parameters.find(p => p.name === name), shown = keep.now(), values = rows.values('\u0000objective'), larger = direction('\u0000objective') > 0;
+        const order = p.values.map((v, k) => k).sort((a, b) => typeof p.values[a] === 'number' && typeof p.values[b] === 'number' ? p.values[a] - p.values[b] : a - b), place = [];
+        order.forEach((k, at) => { place[k] = at; });
+        const best = new Array(p.values.length).fill(-1), kept = [];
+        for (let i = 0; i < rows.n; ++i) {
+          if (!shown[i] || values[i] !== values[i]) continue;
+          const v = p.of[i];
+          if (best[v] < 0 || (larger ? values[i] > values[best[v]] : values[i] < values[best[v]])) best[v] = i;
+          kept.push(i);
+        }
+        const stride = Math.max(1, Math.ceil(kept.length / 1500)), some = kept.filter((_, k) => k % stride === 0), lead = order.filter(k => best[k] >= 0);
+        return {x: {title: name, names: order.map(k => String(p.values[k])), range: [-0.5, p.values.length - 0.5]}, y: {title: axisTitle('\u0000objective'), unit: unitOf('\u0000objective'), log: canBeLog(kept.map(i => values[i]), kept.length)},
+          series: [{x: some.map((i, k) => place[p.of[i]] + ((k * 2654435761 % 1000) / 1000 - 0.5) * 0.5), y: some.map(i => values[i]), stroke: colour('main'), only: true, dots: true, words: '', tell: k => `${show(values[some[k]], unitOf('\u0000objective'))}: ${rows.configuration(some[k])}`},
+            {x: lead.map(k => place[k]), y: lead.map(k => values[best[k]]), stroke: colour('accent'), dots: true, words: '', tell: k => `best with ${p.values[lead[k]]}: ${show(values[best[lead[k]]], unitOf('\u0000objective'))}`}]};
+      }, {name: 'by-' + name, height: 220, label: `${objectiveName()} by ${name}`});
+    }
   },
   // While rows stream in it is drawn anew at most twice a second, and for large sessions less often than it costs.
   update(what) {

@@ -71,6 +71,16 @@ function convergence(parent) {
   return own;
 }
 
+const placeOf = row => row ? rows.place.get(row.i) : undefined;
+const bestAndDefault = () => model.head ? [{place: placeOf(model.head.default_row), words: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), words: 'best', fill: colour('good')}] : [];
+function tradeOff(parent) {
+  if (!rows.columns.has('time') || !rows.columns.has('energy') || rows.n < 2) return;
+  const part = section(parent, 'Time against energy', 'Every configuration that worked; down and to the left is better. The line is the Pareto front: nothing is both faster and needs less energy.');
+  scatter(part, () => ({x: {key: 'time', log: true}, y: {key: 'energy', log: true}, colour: '', shown: keep.now(), marks: bestAndDefault(),
+    lines: (xs, ys, good, n) => [{points: frontOf(xs, ys, good, n, -1, -1).map(i => [xs[i], ys[i]]), stroke: colour('accent'), width: 1.6}]}),
+    {name: 'time-energy', label: 'Time against energy'});
+}
+
 // The board while its energy was measured: power, clocks, temperature, why clocks are what they are.
 const device = {t: [], power_w: [], core_mhz: [], memory_mhz: [], temperature_c: [], window: [], reasons: [],
   take(more) {
@@ -189,6 +199,7 @@ const run = {name: 'run', title: 'Run',
     if (!model.head) { this.body.append(element('p', {class: 'note'}, model.failure || 'Reading ...')); return; }
     answerCards(section(this.body, model.live ? 'The answer so far' : 'The answer'));
     this.curve = model.head.convergence.length ? convergence(this.body) : null;
+    tradeOff(this.body);
     topTable(this.body); failureTable(this.body); attribution(this.rest); environment(this.rest);
   },
   update(what) {

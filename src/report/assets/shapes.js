@@ -147,7 +147,7 @@ function lines(parent, spec, more = {}) {
         if (one.steps && points.length) points.push([at[0], points[points.length - 1][1]]);
         if (one.gap && one.gap(i)) { surface.line(points.splice(0), {stroke: one.stroke, width: 1.6, dash: one.dash}); }
         points.push(at);
-        if (one.dots) surface.dot(at[0], at[1], 2.5, one.stroke);
+        if (one.dots) surface.dot(at[0], at[1], one.x.length > 300 ? 1.3 : 2.5, one.stroke);
       }
       if (!one.only) surface.line(points, {stroke: one.stroke, width: 1.8, dash: one.dash});
       if (one.words && series.length > 1) { surface.dot(box.left + 12, box.top + 10 + 15 * k, 4, one.stroke); surface.text(box.left + 20, box.top + 14 + 15 * k, one.words, {fill: colour('soft'), size: 11}); }
