@@ -20,25 +20,27 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/page"))
 import devtools  # noqa: E402
+import page_test  # noqa: E402
 
 
 def tune(options, folder, name, page, browser):
     words = [options.ergotune, "tune", str(options.problem), "--device", options.device, "--store", str(folder / f"{name}.db"), "--strategy",
              "random", "--seed", "7", "--budget", str(options.budget), "--no-confirm", "--no-early-stop", "--json"]
-    process = subprocess.Popen([*words, *(["--watch"] if page else [])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "ERGOTUNE_DEVICE_LOCK": "off"})
-    shown = None
+    server = shown = rows = None
     if page:
-        for line in process.stderr:
-            if line.startswith("Watch it at"):
-                shown = browser.page(line.split()[-1])
-                break
-    out, err = process.communicate()
+        server = page_test.Watch(folder / f"{name}.db", "--wait")
+        shown = browser.page(server.url)
+    begun = time.monotonic()
+    process = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "ERGOTUNE_DEVICE_LOCK": "off"})
+    out, seconds = process.stdout, time.monotonic() - begun
     if process.returncode != 0:
-        sys.exit(err)
-    rows = shown.value("window.ergotune ? ergotune.rows.n : 0") if shown else None
-    if shown:
+        sys.exit(process.stderr)
+    if page:
+        rows = shown.wait(f"window.ergotune && ergotune.rows.n === {options.budget} && ergotune.rows.n")
+        ticks = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        options.share.append((int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK") / seconds)
         shown.close()
+        server.close()
     told = json.loads(subprocess.run([options.ergotune, "show", str(folder / f"{name}.db"), "--json", "--page"], capture_output=True, text=True).stdout)
     return json.loads(out)["seconds"], told["page"]["results"]["columns"]["time"], rows
 
@@ -57,11 +59,10 @@ def paired(options, folder, browser):
     for name, list_ in (("wall time of the session", walls), ("measured times", times)):
         error = statistics.stdev(list_) / len(list_) ** 0.5
         print(f"with over without a page, {name}: mean {statistics.mean(list_):.4f} ± {1.96 * error:.4f} (95 %), median {statistics.median(list_):.4f}")
+    print(f"the server used {100 * statistics.mean(options.share):.2f} % of one core, at idle priority")
 
 
 def large(options, folder, browser):
-    import page_test
-    page_test.options = options
     page_test.cache(folder / "large.json", options.rows)
     subprocess.run([options.ergotune, "import", str(folder / "large.json"), "--store", str(folder / "large.db")], check=True, stdout=subprocess.DEVNULL)
     watch = page_test.Watch(folder / "large.db")
@@ -95,7 +96,8 @@ def main():
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--device", default="opencl")
     parser.add_argument("--problem", default=ROOT / "examples/vector_add/vector_add.toml")
-    options = parser.parse_args()
+    options = page_test.options = parser.parse_args()
+    options.share = []
     browser = devtools.Browser()
     with tempfile.TemporaryDirectory(prefix="ergotune-watch-") as folder:
         if options.pairs:

@@ -37,8 +37,8 @@ def as_json(*words):
 class Watch:
     """`ergotune watch`, ended with the test."""
 
-    def __init__(self, place):
-        self.process = subprocess.Popen([options.ergotune, "watch", str(place), "--port", "0", "--json"], stdout=subprocess.PIPE, text=True)
+    def __init__(self, place, *more):
+        self.process = subprocess.Popen([options.ergotune, "watch", str(place), "--port", "0", "--json", *more], stdout=subprocess.PIPE, text=True)
         self.url = json.loads(self.process.stdout.readline())["url"]
         parts = urllib.parse.urlsplit(self.url)
         self.port, self.token = parts.port, urllib.parse.parse_qs(parts.query)["token"][0]
