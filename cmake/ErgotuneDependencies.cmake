@@ -28,6 +28,8 @@ endif()
 ergotune_static_library(sqlite sqlite3.h ${sqlite_archive} ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
 ergotune_static_library(simdjson simdjson.h "libsimdjson.a;simdjson")                          # libsimdjson-dev
 ergotune_static_library(zlib zlib.h ${zlib_archive})                                                    # zlib1g-dev
+# libevent-dev: its HTTP server, for the live page. (Debian's libcpp-httplib is a shared library, with OpenSSL and brotli.)
+ergotune_static_library(event event2/http.h "libevent.a;event")
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)                                         # libtomlplusplus-dev
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)                                                    # libxxhash-dev
 

@@ -5,9 +5,10 @@ say() { printf '\n== %s\n' "$*"; }
 
 packages="g++ gcc gfortran cmake ninja-build ccache pkg-config ca-certificates libcli11-dev libfmt-dev
   nlohmann-json3-dev libsimdjson-dev libtomlplusplus-dev libsqlite3-dev libeigen3-dev zlib1g-dev libxxhash-dev
-  libgtest-dev libgmock-dev librapidcheck-dev libjs-chart.js pocl-opencl-icd ocl-icd-libopencl1"
-# hiprtc, for the tests that compile HIP without a GPU (5 MB to fetch); Slurm, for the test of a session over two nodes (9 MB)
-test_packages="libamdhip64-5 slurm-wlm munge"
+  libgtest-dev libgmock-dev librapidcheck-dev libevent-dev pocl-opencl-icd ocl-icd-libopencl1"
+# hiprtc, for the tests that compile HIP without a GPU (5 MB to fetch); Slurm, for the test of a session over two nodes (9 MB);
+# a browser for those of the page (100 MB)
+test_packages="libamdhip64-5 slurm-wlm munge chromium-headless-shell"
 python_packages="python3 python3-dev python3-venv pybind11-dev"
 
 # Installs the packages that are missing. Uses apt-get directly as root and through sudo otherwise (this script may:

@@ -26,14 +26,15 @@ from ._analysis import analyse
 from ._results import Result
 from ._online import Session, measure_apart
 from ._session import compare_plans, devices, tune
+from ._watch import Watch, watch
 from ._study import temperature
 from .observers import Observer
 
 __all__ = [
-    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "analyse", "compare_plans",
-    "devices",
+    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "Watch", "analyse",
+    "compare_plans", "devices",
     "load_problem", "load_recording", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
-    "tune", "write_report",
+    "tune", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _command, _core
 from ._session import ProblemOrFile, _loaded, _plain_settings
+from ._watch import Watch, watch
 
 Row = Dict[str, Any]
 
@@ -54,7 +55,9 @@ class Session:
     def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Any) -> None:
         plain = _plain_settings(settings, ("bound",))
         plain["worker_command"] = [str(_command.path()), "worker"]
-        self._core = _core.Session(_loaded(problem), plain, bound)
+        loaded = _loaded(problem)
+        self._core = _core.Session(loaded, plain, bound)
+        self._store: str = plain.get("store") or ""
 
     def next_round(self) -> Row:
         """Runs a round and waits for it: a dict with number, seconds, device_seconds, configuration, tried, settled."""
@@ -67,6 +70,12 @@ class Session:
     def write(self, buffer: str, contents: ArrayLike) -> None:
         """New contents of an argument, for the next round; an array of its type and size."""
         self._core.write_bytes(buffer, np.ascontiguousarray(contents).tobytes())
+
+    def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Watch:
+        """The page on this session (:func:`ergotune.watch`), which needs a ``store=``."""
+        if not self._store:
+            raise _core.UserError("this session keeps nothing that a page could show: give it store=\"results.db\"")
+        return watch(self._store, page=page, height=height)
 
     def restore(self) -> None:
         """Puts all buffers back to what the problem fills them with."""

@@ -49,6 +49,8 @@ class Result:
         self.store: Optional[str] = raw.get("store")
         self.session: Optional[int] = raw.get("session")
         self.notes: List[str] = raw.get("notes", [])
+        #: The page that ``watch=True`` has shown; it lives as long as this.
+        self.page: Any = None
 
     @property
     def best(self) -> Optional[Dict[str, Any]]:
@@ -112,6 +114,14 @@ class Result:
         import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         return pandas.DataFrame.from_records(self.to_numpy())
+
+    def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Any:
+        """The page on its session (:func:`ergotune.watch`): what was found, to be explored. Needs a ``store=``."""
+        from ._watch import watch
+
+        if not self.store:
+            raise ValueError("nothing was kept that a page could show: tune with store=\"results.db\"")
+        return watch(self.store, session=self.session or 0, page=page, height=height)
 
     def plot(self, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
         """Scatter plot with matplotlib; by default energy over time where both were measured, else the objective over

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import _command, _core
 from ._core import Problem
 from ._results import Result
+from ._watch import watch as show_page
 
 ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
 #: function(evaluated, total, best, seconds_left, phase)
@@ -59,7 +60,7 @@ def tune(
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
     in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, devices: Sequence[str] = (),
-    **settings: Any,
+    watch: bool = False, **settings: Any,
 ) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
@@ -75,6 +76,7 @@ def tune(
         take_over: sets clocks although somebody else seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
         devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with workers= or nodes= those of each node.
+        watch: shows the page on the session while it runs (:func:`ergotune.watch`); needs ``store``.
         settings: what a problem file may say under [tune], by the same names; they win over the file.
 
     What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify,
@@ -91,6 +93,9 @@ def tune(
             raise TypeError("device names one and devices several: give one of them")
         settings["device"] = devices if isinstance(devices, str) else ",".join(devices)
     plain = _plain_settings(settings, tune.__kwdefaults__)
+    if watch and not plain.get("store"):
+        raise _core.UserError("watch=True shows what a store holds: give it store=\"results.db\"")
+    page = show_page(plain["store"]) if watch else None
     callback = None if isinstance(verify, bool) else verify
     if isinstance(verify, bool):
         plain["verify"] = verify
@@ -98,7 +103,9 @@ def tune(
     raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
                       metric_names=list(metrics or ()), progress=progress,
                       taken=_objective_check(settings.get("objective")))
-    return Result(raw)
+    result = Result(raw)
+    result.page = page
+    return result
 
 
 def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:

@@ -32,6 +32,8 @@ void add_capture_command(Verb app);
 void add_run_command(Verb app);
 void add_worker_command(Verb app);
 void add_agent_command(Verb app);
+void add_watch_command(Verb app);
+void add_compare_command(Verb app);
 
 /// The one JSON document of a verb called with --json, on standard output.
 void print_json(const nlohmann::ordered_json& document);

@@ -11,6 +11,7 @@
 #include "cli/verb.hpp"
 #include "ergotune/problem/setting_table.hpp"
 #include "ergotune/tune/session_setup.hpp"
+#include "report/result_json.hpp"
 
 namespace ergotune::cli {
 
@@ -47,13 +48,7 @@ void add_live_options(Verb verb, LiveArguments& arguments);
 Problem load_with(const LiveArguments& arguments);
 SetupOptions setup_with(const LiveArguments& arguments, const Problem& problem);
 
-/// A measurement as the contract's JSON: status, quantities with value, standard_error, n, method, sensor;
-/// metrics.
-nlohmann::ordered_json to_json(const Measurement& measurement);
-nlohmann::ordered_json to_json(const Value& value);
-/// {"name": value, ...}
-nlohmann::ordered_json to_json(const std::vector<Parameter>& parameters, const Configuration& configuration);
-/// A finite number, else null.
-nlohmann::ordered_json number_or_null(double value);
+using ergotune::number_or_null;
+using ergotune::to_json;
 
 }  // namespace ergotune::cli

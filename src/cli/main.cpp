@@ -39,6 +39,8 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_agent_command(app);
   cli::add_show_command(app);
   cli::add_report_command(app);
+  cli::add_watch_command(app);
+  cli::add_compare_command(app);
   cli::add_import_command(app);
   cli::add_export_command(app);
   cli::add_wisdom_command(app);

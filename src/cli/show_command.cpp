@@ -13,6 +13,8 @@
 #include "cli/results.hpp"
 #include "cli/table.hpp"
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/report/report.hpp"
 #include "store/failure_groups.hpp"
 
 namespace ergotune::cli {
@@ -28,7 +30,7 @@ struct ShowOptions {
   std::int64_t session = 0;
   std::size_t top = 10;
   std::optional<std::string> objective;
-  bool failures = false, sessions = false, json = false;
+  bool failures = false, sessions = false, json = false, page = false;
 };
 
 const Measurement& measurement_of(const RankedResults& ranked, std::size_t row) {
@@ -228,13 +230,16 @@ void print_sessions(const Store& store) {
 }
 
 void show(const ShowOptions& options) {
+  if (options.page && !options.json) throw UserError("--page goes with --json; \"ergotune report\" writes the page itself");
   if (options.sessions && !options.json) {
     print_sessions(Store::open(options.source, true));
     return;
   }
   const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
   if (options.json) {
-    print_json(document(ranked, options));
+    Json json = document(ranked, options);
+    if (options.page) json["page"] = Json::parse(saved_data(options.source, options.session, options.objective));
+    print_json(json);
     return;
   }
   print_head(ranked, options);
@@ -262,6 +267,7 @@ void add_show_command(Verb app) {
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
   verb.add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
   verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
+  verb.add_flag("--page", options->page, "With --json: all that the report and the live page draw from");
   add_json_option(verb, options->json);
   verb.footer(
       "Examples:\n"

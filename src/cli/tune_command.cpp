@@ -18,6 +18,7 @@
 #include "cli/plan_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune_report.hpp"
+#include "cli/watch_child.hpp"
 #include "cli/wisdom_records.hpp"
 #include "ergotune/base/error.hpp"
 
@@ -29,7 +30,7 @@ constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
   std::optional<std::string> figure, retry, wisdom;
-  bool no_resume = false, no_store = false, quiet = false, json = false;
+  bool no_resume = false, no_store = false, quiet = false, json = false, watch = false;
   std::size_t top = 5;
 };
 
@@ -79,6 +80,7 @@ Asked read(const TuneArguments& arguments) {
   SetupOptions& setup = asked.setup = setup_with(arguments, problem);
   if (setup.store.empty()) setup.store = "ergotune.db";
   if (arguments.no_store) setup.store.clear();
+  if (arguments.watch && arguments.no_store) throw UserError("--watch shows what the store holds; leave --no-store away");
   setup.resume = !arguments.no_resume;
   SessionOptions& options = asked.options = SessionOptions::from(problem.settings);
   if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
@@ -125,6 +127,14 @@ std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progr
   };
 }
 
+/// The page, where it was asked for; its link is told even with --quiet.
+std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
+  if (!arguments.watch) return nullptr;
+  auto child = std::make_unique<WatchChild>(prepared.store->file(), prepared.store_session);
+  fmt::print(stderr, "Watch it at {}\n", child->url());
+  return child;
+}
+
 /// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
 /// say nothing of another, so they are told one after the other and never ranked.
 void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::vector<DeviceInfo>>& kinds) {
@@ -139,6 +149,7 @@ void tune_each(const TuneArguments& arguments, const Asked& asked, const std::ve
     own.setup.live.compile_share = share;
     prepared.push_back(prepare(own, arguments.quiet));
   }
+  const auto watched = watch(arguments, prepared.front());  // it shows all sessions of the store
   std::vector<SessionResult> results(kinds.size());
   std::vector<std::exception_ptr> failures(kinds.size());
   std::mutex mutex;
@@ -192,6 +203,7 @@ void tune(const TuneArguments& arguments) {
     if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
   }
   PreparedSession prepared = prepare(asked, arguments.quiet);
+  const auto watched = watch(arguments, prepared);
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
   if (!plan.empty()) {
     tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure.value_or(""));
@@ -220,6 +232,7 @@ void add_tune_command(Verb app) {
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume,
                 "Begin afresh even where results of this problem are stored");
+  verb.add_flag("--watch", arguments->watch, "Show the session in the browser while it runs: prints a link");
   verb.add_option("--retry", arguments->retry,
                   "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
   verb.add_option("--wisdom", arguments->wisdom, "Folder: the winner is added to its wisdom, which applications choose from");
@@ -239,6 +252,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --device replay:recorded.json --no-store\n"
       "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
       "  ergotune tune gemm.toml --wisdom wisdom\n"
+      "  ergotune tune gemm.toml --budget 10min --watch\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
   verb.callback([arguments] { tune(*arguments); });

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/live_file.hpp"
 #include "base/process.hpp"
 #include "evaluate/child_log.hpp"
 #include "evaluate/link.hpp"
@@ -33,7 +34,9 @@ ChildProcess start_worker(std::vector<std::string> command, int socket, int log)
     ::fcntl(log, F_SETFD, 0);
   }
   try {
-    ChildProcess process = ChildProcess::start(command, {}, socket);
+    ProcessOptions options;
+    if (const auto live = live_path(); !live.empty()) options.environment["ERGOTUNE_LIVE"] = live.string();
+    ChildProcess process = ChildProcess::start(command, options, socket);
     if (log >= 0) ::fcntl(log, F_SETFD, FD_CLOEXEC);
     ::close(socket);
     return process;

@@ -1,12 +1,14 @@
 // Records what the estimators need, and decides when there is enough of it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
 
+#include "base/live_file.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
@@ -14,6 +16,46 @@
 #include "ergotune/measure/energy.hpp"
 
 namespace ergotune {
+namespace {
+
+/// W by a sensor's last readings; NaN where they do not say.
+double power_now(const SensorTrace& sensor) {
+  if (sensor.readings.empty()) return NAN;
+  const Reading& last = sensor.readings.back();
+  if (sensor.info.kind != SensorKind::cumulative_energy) return last.value;
+  for (auto before = sensor.readings.rbegin(); before != sensor.readings.rend(); ++before)
+    if (last.time - before->time >= 0.08) return (last.value - before->value) / (last.time - before->time);
+  return NAN;
+}
+
+/// What is read anyway, for those who watch the session.
+void show_live(const EnergyTrace& trace, const BoardState& board, bool settled) {
+  LiveFile* live = live_file();
+  if (!live) return;
+  LiveSample sample;
+  sample.time = wall_seconds();
+  sample.power_w = static_cast<float>(trace.sensors.empty() ? NAN : power_now(trace.sensors.front()));
+  if (std::isnan(sample.power_w)) sample.power_w = static_cast<float>(board.power_w.value_or(NAN));
+  sample.core_mhz = static_cast<float>(board.core_clock_mhz.value_or(NAN));
+  sample.memory_mhz = static_cast<float>(board.memory_clock_mhz.value_or(NAN));
+  sample.temperature_c = static_cast<float>(board.temperature_c.value_or(NAN));
+  sample.window = settled ? 1 : 0;
+  sample.writer = static_cast<std::uint32_t>(::getpid());
+  const std::string reasons = fmt::format("{}", fmt::join(board.clock_reasons, ","));
+  reasons.copy(sample.reasons, sizeof sample.reasons - 1);
+  live->add(sample);
+}
+
+void end_live() {
+  LiveSample end;
+  end.time = wall_seconds();
+  end.power_w = end.core_mhz = end.memory_mhz = end.temperature_c = NAN;
+  end.window = 2;
+  end.writer = static_cast<std::uint32_t>(::getpid());
+  if (LiveFile* live = live_file()) live->add(end);
+}
+
+}  // namespace
 
 EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<BoardMonitor> monitor,
                          EnergyOptions options)
@@ -87,11 +129,13 @@ void EnergyMeter::during() {
     if (status == ReadStatus::failed || status == ReadStatus::not_supported)
       trace.failure = sensors_[i]->last_error();
   }
-  if (monitor_ && start >= next_board_) {
+  if (start >= next_board_) {
     next_board_ = start + options_.monitor_period;
-    BoardState state = monitor_->read();
+    BoardState state;
+    if (monitor_) state = monitor_->read();
     const std::lock_guard lock(mutex_);
-    trace_.board.emplace_back(start, std::move(state));
+    show_live(trace_, state, settled_);
+    if (monitor_) trace_.board.emplace_back(start, std::move(state));
   }
   // Readings at least as far apart as they cost: the reader must not load the host that launches.
   const double used = host_seconds() - start;
@@ -164,6 +208,7 @@ double EnergyMeter::wanted_pause() {
 }
 
 void EnergyMeter::finished(const LaunchStream& stream) {
+  end_live();
   const std::lock_guard lock(mutex_);
   trace_.stream = stream;
   const bool settled = result_.settled;

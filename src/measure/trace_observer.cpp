@@ -144,12 +144,7 @@ class TraceObserver : public Observer {
     }
   }
   std::filesystem::path place() const {
-    if (!options_.file.empty()) return options_.file;
-    std::string name = configuration_.substr(0, 150);
-    for (char& c : name)
-      if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("=,.-_", c) == nullptr) c = '_';
-    if (name != configuration_) name += "-" + content_hash(configuration_).substr(0, 8);
-    return options_.folder / (name + ".csv");
+    return options_.file.empty() ? trace_file(options_.folder, configuration_) : options_.file;
   }
 
   EnergySources sources_;
@@ -163,6 +158,14 @@ class TraceObserver : public Observer {
 };
 
 }  // namespace
+
+std::filesystem::path trace_file(const std::filesystem::path& folder, const std::string& configuration) {
+  std::string name = configuration.substr(0, 150);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("=,.-_", c) == nullptr) c = '_';
+  if (name != configuration) name += "-" + content_hash(configuration).substr(0, 8);
+  return folder / (name + ".csv");
+}
 
 std::shared_ptr<Observer> make_trace_observer(EnergySources sources, TraceOptions options) {
   if (!(options.before >= 0) || !(options.seconds > 0) || !(options.after >= 0) || options.before + options.seconds + options.after > 600)

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "ergotune/measure/energy.hpp"
 #include "ergotune/measure/observer.hpp"
@@ -15,6 +16,9 @@ struct TraceOptions {
   std::filesystem::path file, folder;
   double period = 0.005;  ///< s between looks at the board and at sensors that tell no period
 };
+
+/// The file of a configuration ("a=1,b=2") in the folder.
+std::filesystem::path trace_file(const std::filesystem::path& folder, const std::string& configuration);
 
 /// Throws UserError where the folder cannot be made.
 std::shared_ptr<Observer> make_trace_observer(EnergySources sources, TraceOptions options);

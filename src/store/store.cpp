@@ -8,6 +8,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "store/json_values.hpp"
+#include "store/row_scan.hpp"
 #include "store/store_state.hpp"
 
 namespace ergotune {
@@ -240,36 +241,10 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
 
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
-  Statement rows(state_->database,
-                 fmt::format("SELECT id, configuration, status, message, quantities, metrics, metric_errors, warnings, "
-                             "times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, {} "
-                             "FROM measurements WHERE session = ? ORDER BY id",
-                             state_->version > 1 ? "kind, run, stage, board" : "'search', 0, '', ''"));
+  Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id",
+                                               stored_row_columns(state_->version)));
   rows.bind(1, session);
-  while (rows.step()) {
-    StoredRow row;
-    row.id = rows.integer(0);
-    row.configuration = configuration_from(rows.text(1));
-    Measurement& m = row.measurement;
-    m.status = status_from(rows.text(2)).value_or(Status::runtime_error);
-    m.message = rows.text(3);
-    quantities_from(rows.text(4), m);
-    m.metrics = numbers_from(rows.text(5));
-    m.metric_errors = numbers_from(rows.text(6));
-    m.warnings = words_from(rows.text(7));
-    m.times = times_from(rows.text(8));
-    m.compile_seconds = rows.real(9);
-    m.verify_seconds = rows.real(10);
-    m.measure_seconds = rows.real(11);
-    m.tuner_seconds = rows.real(12);
-    m.finished_at = rows.real(13);
-    for (const RowKind kind : {RowKind::confirmation, RowKind::confirmed, RowKind::reference})
-      if (rows.text(14) == to_string(kind)) row.kind = kind;
-    row.run = rows.integer(15);
-    row.stage = rows.text(16);
-    row.board = rows.text(17);
-    result.push_back(std::move(row));
-  }
+  while (rows.step()) result.push_back(stored_row(rows));
   return result;
 }
 

@@ -1,6 +1,8 @@
 #include "ergotune/tune/ledger.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "ergotune/base/clock.hpp"
@@ -12,6 +14,7 @@ namespace {
 
 /// s without a result after which the source is asked again whether to stop.
 constexpr double kPatience = 0.1;
+constexpr const char* kStopped = "stopped by one who watches";
 
 bool same_metrics(const Measurement& a, const Measurement& b) {
   return a.metrics == b.metrics && a.metric_errors == b.metric_errors;
@@ -131,6 +134,7 @@ void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
     options_.store->begin(options_.session, pending->second.configuration,
                           ended ? &before->second.configuration : nullptr);
     pending->second.noted = true;
+    pending->second.since = wall_seconds();
   } catch (...) {
     fault_ = std::current_exception();
   }
@@ -154,7 +158,7 @@ void Ledger::submit(const Wanted& wanted) {
   request.objective_quantity = wanted.objective_quantity;
   {
     const std::lock_guard lock(mutex_);
-    pending_[request.id] = {wanted, request.configuration, false};
+    pending_[request.id] = {wanted, request.configuration};
   }
   evaluator_.submit(std::move(request));
 }
@@ -213,10 +217,17 @@ std::string Ledger::drive(Source& source) {
   std::string why;
   while (true) {
     rethrow_fault();
-    why = interrupted() ? "interrupted" : source.stop();
-    if (!why.empty() || !hand_out(source)) break;
-    if (pending_.empty()) continue;
+    const bool hold = held();
+    show(hold);
+    why = interrupted() ? (stopped_ ? kStopped : "interrupted") : source.stop();
+    if (!why.empty() || (!hold && !hand_out(source))) break;
     const double before = host_seconds();
+    if (pending_.empty()) {
+      if (!hold) continue;
+      std::this_thread::sleep_for(std::chrono::duration<double>(kPatience));
+      paused_ += host_seconds() - before;
+      continue;
+    }
     std::optional<EvaluationResult> result = evaluator_.wait(kPatience);
     waited_ += host_seconds() - before;
     if (result) accept(std::move(*result), source);
@@ -240,10 +251,12 @@ void Ledger::begin_run(const RunInfo& info) {
   if (!options_.store) return;
   const std::lock_guard lock(mutex_);
   run_ = options_.store->begin_run(options_.session, info);
+  phase_ = info.phase;
   confirmed_ = 0;
 }
 
 void Ledger::set_phase(const std::string& phase) {
+  phase_ = phase;
   if (!options_.store || run_ == 0) return;
   const std::lock_guard lock(mutex_);
   options_.store->set_phase(run_, phase);

@@ -61,7 +61,7 @@ class Search {
 };
 
 void Search::progress(const Entry* last, const std::string& phase) {
-  if (!options_.progress) return;
+  if (!options_.progress && !ledger_.shows()) return;
   SessionProgress progress;
   progress.evaluated = evaluated_;
   progress.resumed = known_;
@@ -85,7 +85,8 @@ void Search::progress(const Entry* last, const std::string& phase) {
   progress.boards = boards_;
   progress.phase = phase;
   progress.last = last;
-  options_.progress(progress);
+  ledger_.tell(progress);
+  if (options_.progress) options_.progress(progress);
 }
 
 /// Measures a list that belongs to the search, as far as its budget goes.

@@ -13,6 +13,7 @@
 #include "ergotune/problem/identity.hpp"
 #include "ergotune/problem/load.hpp"
 #include "tune/device_turn.hpp"
+#include "tune/live_session.hpp"
 #include "tune/former_identity.hpp"
 #include "tune/prior.hpp"
 
@@ -139,10 +140,12 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   PreparedSession prepared;
   // An objective that means nothing is told before a device is opened.
   prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
+  prepared.watched = std::make_shared<LiveSession>(options.store);  // before workers start, which show what they read
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
   prepared.announce = options.announce;
   open_store(prepared, options);
   establish_reference(prepared, options);
+  prepared.watched->describe(prepared.store_session, prepared.live && prepared.device.is_cpu, prepared.notes);
   return prepared;
 }
 
@@ -156,6 +159,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.constants = constants;
   options.retry = retry;
   options.interrupted = interrupted;
+  options.live = watched;
   options.further_metrics = std::move(further_metrics);
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
   // After the ledger has the session: who wants the same one is told so at once.

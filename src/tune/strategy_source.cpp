@@ -10,7 +10,9 @@ namespace ergotune {
 
 StrategySource::StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options,
                                double started, std::function<void(const Entry&, bool fresh)> report)
-    : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {}
+    : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {
+  paused_before_ = standing.ledger().paused();
+}
 
 ConfigurationIndex StrategySource::whole_index(ConfigurationIndex part) const {
   if (whole()) return part;
@@ -119,7 +121,8 @@ void StrategySource::learn(const Wanted& wanted, const Measurement& measurement,
 
 std::string StrategySource::stop() {
   const Budget& budget = options_.budget;
-  if (budget.seconds > 0 && host_seconds() - started_ >= budget.seconds)
+  if (standing_.ledger().take_confirm_request()) return "one who watches wants the best so far confirmed";
+  if (budget.seconds > 0 && seconds() >= budget.seconds)
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (budget.joules > 0 && joules_ >= budget.joules)
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
@@ -132,10 +135,14 @@ std::string StrategySource::stop() {
   return {};
 }
 
+double StrategySource::seconds() const {
+  return host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
+}
+
 /// Who gives a budget wants it used: half of it at least. True where none was given.
 bool StrategySource::half_spent() const {
   const Budget& budget = options_.budget;
-  return 2 * standing_.order().size() >= budget.evaluations && 2 * (host_seconds() - started_) >= budget.seconds &&
+  return 2 * standing_.order().size() >= budget.evaluations && 2 * seconds() >= budget.seconds &&
          2 * joules_ >= budget.joules;
 }
 

@@ -48,6 +48,8 @@ class StrategySource : public Source {
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool half_spent() const;
+  /// s of searching: while one who watches has paused it, none go by.
+  double seconds() const;
   bool improvement_unlikely() const;
   bool measures() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
@@ -66,6 +68,7 @@ class StrategySource : public Source {
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
+  double paused_before_ = 0;
 };
 
 }  // namespace ergotune

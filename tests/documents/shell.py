@@ -8,13 +8,14 @@ import re
 import shlex
 
 # Programs that every machine of scripts/test has; what they are given is looked at, they are not run.
-KNOWN = {"cmake", "ctest", "install", "pip", "python3", "systemctl", "sqlite3"}
+KNOWN = {"cmake", "ctest", "curl", "ssh", "install", "pip", "python3", "systemctl", "sqlite3"}
 
 # Verbs and options that a machine without a GPU cannot run, or not in seconds.
 NOT_RUN = {
     "calibrate": "drives a real board for a minute",
     "trace": "needs an energy sensor",
     "temperature": "needs an energy sensor",
+    "watch": "serves until it is ended",
     "--reference": "a steady state of many seconds",
 }
 # Verbs that read ergotune.db when nothing is named.

@@ -118,7 +118,7 @@ Json report_data(const std::filesystem::path& page) {
   if (begin == std::string::npos) return nullptr;
   std::string data = html.substr(begin + open.size());
   data.resize(data.find("</script>"));
-  return Json::parse(data, nullptr, false);
+  return Json::parse(data, nullptr, false)["document"];
 }
 
 /// A row of the report as configuration: its positions looked up in the parameters' values.

@@ -54,7 +54,7 @@ def spack():
         if name(call) == "define_from_variant" and call.args[1].value not in variants:
             yield f"package.py has no variant {call.args[1].value}"
     depended = " ".join(call.args[0].value for call in calls if name(call) == "depends_on")
-    for library in ("fmt", "cli11", "nlohmann-json", "simdjson", "tomlplusplus", "sqlite", "eigen", "zlib", "xxhash", "pybind11"):
+    for library in ("fmt", "cli11", "nlohmann-json", "simdjson", "tomlplusplus", "sqlite", "eigen", "zlib", "xxhash", "libevent", "pybind11"):
         if library not in depended:
             yield f"package.py does not depend on {library}"
 

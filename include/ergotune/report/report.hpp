@@ -23,4 +23,8 @@ ReportSummary write_report(const std::filesystem::path& source, std::int64_t ses
                            const std::filesystem::path& output,
                            const std::optional<std::string>& objective = std::nullopt);
 
+/// All that this page shows, as the JSON document that it holds (docs/formats.md): `ergotune show --json --page`.
+std::string saved_data(const std::filesystem::path& source, std::int64_t session, const std::optional<std::string>& objective,
+                       ReportSummary* summary = nullptr);
+
 }  // namespace ergotune

@@ -23,6 +23,9 @@
 
 namespace ergotune {
 
+class LiveSession;
+struct SessionProgress;
+
 /// What counts of one configuration.
 struct Entry {
   ConfigurationIndex index = 0;
@@ -79,6 +82,8 @@ struct LedgerOptions {
   /// Stored results of these statuses do not count as known: they are listed in to_retry().
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
+  /// Where the session shows itself to those who watch it, and what they ask of it; null: nobody can.
+  std::shared_ptr<LiveSession> live;
 };
 
 /// Holds what is known of one space on one target. Not thread-safe, but for what the evaluator's thread calls.
@@ -108,7 +113,14 @@ class Ledger : private RunJournal {
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
   const SearchSpace& space() const { return space_; }
   Evaluator& evaluator() const { return evaluator_; }
-  bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
+  /// By the user at the terminal, or by one who watches and asked for an end after the current configuration.
+  bool interrupted() const { return stopped_ || (options_.interrupted && options_.interrupted->load()); }
+  /// Somebody who watches wants the search to end and its best to be confirmed; said once.
+  bool take_confirm_request() const;
+  /// How far the search is, for those who watch.
+  void tell(const SessionProgress& progress);
+  /// Whether anybody could watch.
+  bool shows() const { return options_.live != nullptr; }
 
   /// Begins a run in the store (no store: nothing); what is measured from now on belongs to it.
   void begin_run(const RunInfo& info);
@@ -127,6 +139,8 @@ class Ledger : private RunJournal {
   std::uint64_t resumed() const { return resumed_; }
   /// s spent waiting for the evaluator; s of its own that the evaluator reports (Measurement::tuner_seconds).
   double waited() const { return waited_; }
+  /// s in which nothing was handed out because somebody who watches had paused the session.
+  double paused() const { return paused_; }
   double evaluators_own() const { return evaluators_own_; }
 
  private:
@@ -134,6 +148,7 @@ class Ledger : private RunJournal {
     Wanted wanted;
     Configuration configuration;
     bool noted = false;  ///< the store says that it runs
+    double since = 0;    ///< s since the epoch when it began to run
   };
 
   void about_to_run(const EvaluationRequest& request, std::size_t slot) override;
@@ -146,6 +161,9 @@ class Ledger : private RunJournal {
   void submit(const Wanted& wanted);
   void accept(EvaluationResult result, Source& source);
   void drop_outstanding();
+  /// Nothing is handed out: those who watch have asked for a pause, or for an end.
+  bool held();
+  void show(bool held);
   void rethrow_fault();
 
   const SearchSpace& space_;
@@ -159,7 +177,10 @@ class Ledger : private RunJournal {
   int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
-  double waited_ = 0, evaluators_own_ = 0;
+  double waited_ = 0, evaluators_own_ = 0, paused_ = 0;
+  std::string phase_;
+  bool stopped_ = false;
+  std::optional<std::set<std::uint64_t>> last_;  ///< what ran when the end was asked for
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;

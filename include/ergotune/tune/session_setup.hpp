@@ -24,6 +24,7 @@ struct SetupOptions : TargetOptions {
 
 struct PreparedSession : Target {
   std::unique_ptr<Objective> objective;
+  std::shared_ptr<LiveSession> watched;  ///< where the page sees it; shows nothing where no store is kept
   std::unique_ptr<Store> store;  ///< null where nothing is kept
   std::int64_t store_session = 0;
   std::function<void(const std::string&)> announce;  ///< as in SetupOptions

@@ -14,12 +14,6 @@ class Ergotune(CMakePackage):
 
     version("main", branch="main")
 
-    variant(
-        "chart_js",
-        default="/usr/share/javascript/chart.js/chart.min.js",
-        values=str,
-        description="Chart.js 3, one file, which the reports carry (libjs-chart.js of Debian has it)",
-    )
     variant("python", default=False, description="Build the Python package's extension module")
 
     depends_on("c", type="build")
@@ -36,6 +30,7 @@ class Ergotune(CMakePackage):
     depends_on("eigen@3.4:")
     depends_on("zlib-api")
     depends_on("xxhash")
+    depends_on("libevent@2.1:")
     depends_on("python@3.9:", when="+python")
     depends_on("py-pybind11@2.11:", when="+python")
     generator("ninja")
@@ -45,5 +40,4 @@ class Ergotune(CMakePackage):
         return [
             self.define("ERGOTUNE_BUILD_TESTS", False),
             self.define_from_variant("ERGOTUNE_BUILD_PYTHON", "python"),
-            self.define("ERGOTUNE_CHART_JS", self.spec.variants["chart_js"].value),
         ]

@@ -1,0 +1,57 @@
+#include "cli/watch_child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ergotune/base/error.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+/// s
+constexpr int kPatience = 30;
+
+/// The first line of a descriptor; what came of it when nothing more did for a while.
+std::string first_line(int descriptor) {
+  std::string line;
+  for (char c = 0; line.size() < 4096;) {
+    pollfd wait{descriptor, POLLIN, 0};
+    if (::poll(&wait, 1, kPatience * 1000) <= 0 || ::read(descriptor, &c, 1) != 1 || c == '\n') break;
+    line += c;
+  }
+  return line;
+}
+
+}  // namespace
+
+WatchChild::WatchChild(const std::filesystem::path& store, std::int64_t session) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error("cannot make a pipe");
+  try {
+    child_ = ChildProcess::start({own_program(), "watch", store.string(), "--session", std::to_string(session), "--until",
+                                  std::to_string(::getpid()), "--descriptor", "3"},
+                                 {}, ends[1]);
+  } catch (...) {
+    ::close(ends[0]);
+    ::close(ends[1]);
+    throw;
+  }
+  ::close(ends[1]);
+  const auto told = nlohmann::json::parse(first_line(ends[0]), nullptr, false);
+  ::close(ends[0]);
+  if (!told.is_object() || !told.contains("url")) throw Error("the page's server did not begin: try \"ergotune watch\" on its own");
+  url_ = told["url"].get<std::string>();
+}
+
+WatchChild::~WatchChild() {
+  if (!child_) return;
+  child_->kill(SIGTERM);
+  child_->wait(3);
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,99 @@
+// What to make of it: importance, trade-off, correlations, how hard the search is. All worked out by the program.
+function importanceTable(parent) {
+  const found = model.findings.importance;
+  if (!found || !found.shares.length && !found.ruled_out.length) return;
+  const part = section(parent, 'What matters', 'Share of the variance of the objective\'s logarithm over all combinations of the values that were measured, as a model ' +
+    'of the results has it: modelled, not measured. Two names: what they do together beyond what each does alone. Intervals of 95 %.');
+  if (found.shares.length) {
+    const shares = found.shares.slice(0, 14), most = Math.max(...shares.map(s => s.high));
+    figure(part, {name: 'importance', height: 22 * shares.length + 30, label: 'Importance of parameters', csv: () => [['parameters', 'share', 'low', 'high'], ...found.shares.map(s => [s.parameters.join(' with '), s.share, s.low, s.high])],
+      paint: (surface, width) => {
+        const left = Math.min(260, width * 0.4), scale = (width - left - 130) / most;
+        shares.forEach((s, k) => {
+          const y = 10 + 22 * k;
+          surface.text(left - 8, y + 11, s.parameters.join(' with ').slice(0, 34), {fill: colour('ink'), anchor: 'end'});
+          surface.rect(left, y, Math.max(1, s.share * scale), 14, colour(s.parameters.length > 1 ? 'accent' : 'main'));
+          surface.line([[left + s.low * scale, y + 7], [left + s.high * scale, y + 7]], {stroke: colour('ink'), width: 1.5});
+          surface.text(left + s.high * scale + 8, y + 11, `${percent(s.share)} (${digits(100 * s.low, 2)} to ${digits(100 * s.high, 2)})`, {fill: colour('soft'), size: 11});
+        });
+      }});
+  }
+  if (found.ruled_out.length) part.append(element('p', {}, 'Never worked: ' +
+    found.ruled_out.map(r => `${r.parameter} = ${r.value} (${r.tried} tried)`).join(', ')));
+}
+
+function hullSection(parent, h) {
+  const part = section(parent, 'Speed against efficiency', 'Up and to the right is better. The outline is the convex hull of all configurations; ' +
+    'the dashed lines go through the fastest and the most efficient one, and up and right of both lie the compromises between them.');
+  const name = text => text + (unitOf(text) ? ` (${unitOf(text)})` : '');
+  const least = key => Math.min(...h.corners.map(p => p[key]));
+  const outline = [...h.corners, h.corners[0]];
+  const words = p => `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${p.configuration}`;
+  lines(part, () => ({x: {title: name(h.speed)}, y: {title: name(h.efficiency)}, series: [
+    {x: outline.map(p => p.speed), y: outline.map(p => p.efficiency), stroke: colour('accent'), dots: true, words: 'convex hull', tell: i => words(outline[i])},
+    {x: [least('speed'), h.fastest.speed], y: [h.fastest.efficiency, h.fastest.efficiency], stroke: colour('bad'), dash: [5, 5], words: 'fastest', tell: () => words(h.fastest)},
+    {x: [h.most_efficient.speed, h.most_efficient.speed], y: [least('efficiency'), h.most_efficient.efficiency], stroke: colour('good'), dash: [5, 5], words: 'most efficient', tell: () => words(h.most_efficient)}]}),
+    {name: 'speed-efficiency', height: 340, label: 'Speed against efficiency'});
+  const facts = element('ul', {}), fact = text => facts.append(element('li', {}, text));
+  fact(`The most efficient configuration needs ${percent(h.energy_saved)} less energy than the fastest and is ${percent(h.speed_lost)} slower.`);
+  fact(`${h.beat_fastest_in_energy} configurations are more efficient than the fastest, ${h.beat_most_efficient_in_speed} are faster than the most efficient, ${h.beat_both} are both.`);
+  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(h.energy_within_one_percent, 3)}: time alone does not tell energy.`);
+  part.append(facts);
+}
+function correlations(parent, list, words) {
+  const sureness = (r, i) => r.toFixed(2) + (i ? ` (${i.low.toFixed(2)} to ${i.high.toFixed(2)})${i.p < 0.05 ? '*' : ''}` : '');
+  const withEnergy = list.some(c => c.efficiency !== undefined);
+  const part = section(parent, withEnergy ? 'What goes with speed and with efficiency' : 'What goes with speed',
+    'Correlation over all configurations: near 1, larger values go along with it; near -1, smaller ones do; near 0 it says nothing ' +
+    'on its own. The strongest stand on top. In brackets 95 % of a bootstrap; * marks p < 0.05 after correction for all of them (Holm).');
+  table(part, ['name', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
+    [element('code', {}, c.name), (c.parameter ? 'parameter' : 'quantity') + (c.moves ? ', moves' : ''), sureness(c.speed, c.speed_interval),
+     ...(withEnergy ? [c.efficiency === undefined ? '–' : sureness(c.efficiency, c.efficiency_interval)] : [])]), [2, 3]);
+  for (const text of words) part.append(element('p', {}, text));
+}
+function centrality(parent, list) {
+  const part = section(parent, 'How hard the search is', 'Proportion of centrality (Schoonhoven et al., 2022): how much of where random local searches end ' +
+    'lies within so much of the best. A line that is high at the left belongs to an easy space: most searches end at the best.');
+  lines(part, () => ({x: {title: 'within so much of the best (%)'}, y: {title: 'share of the ends of searches (%)', range: [0, 100]},
+    series: list.map((c, k) => ({x: c.curve.map(([x]) => 100 * (x - 1)), y: c.curve.map(([, y]) => 100 * y), stroke: palette[k % palette.length], dots: true,
+      words: `${c.name} (${c.minima} local minima)`}))}), {name: 'centrality', label: 'Proportion of centrality'});
+}
+function againstDefault(parent, a) {
+  const share = n => `${n} (${percent(n / a.of)})`;
+  parent.append(element('p', {}, `Of ${a.of} other configurations ${share(a.both)} are both faster and more efficient than the default, ` +
+    `${share(a.only_faster)} only faster, ${share(a.only_more_efficient)} only more efficient, ${share(a.of - a.both - a.only_faster - a.only_more_efficient)} neither.`));
+}
+
+const findingsView = {name: 'findings', title: 'Findings',
+  draw(main) { this.main = main; this.fill(); },
+  async fetch(force) {
+    if (this.busy || data.saved || !model.id) return;
+    this.busy = true;
+    const id = model.id;
+    try { const found = await get(path(id, '/findings')); if (id === model.id) model.findings = found.error ? {failure: found.error} : found; }
+    catch (error) { if (id === model.id) model.findings = {failure: error.message}; }
+    this.busy = false;
+    if (current === this) this.fill();
+  },
+  fill() {
+    const main = this.main;
+    main.replaceChildren(); figures.length = 0;
+    if (!model.findings) {
+      // Seconds of work on the machine that measures: while a session runs only when it is asked for.
+      if (!data.saved && !model.live && model.head) this.fetch();
+      const part = section(main, 'Findings', model.live ? 'They take seconds of this machine\'s time, at the lowest priority; a session is at work on it.' : 'Working them out ...');
+      if (model.live) part.append(element('button', {onclick: event => { event.target.disabled = true; this.fetch(); }}, 'Work them out now'));
+      return;
+    }
+    if (model.findings.failure) { section(main, 'Findings', model.findings.failure); return; }
+    if (!data.saved && model.head) main.append(element('div', {class: 'controls'}, element('button', {onclick: event => { event.target.disabled = true; this.fetch(); }}, 'Work them out again')));
+    importanceTable(main);
+    const a = model.findings.analysis;
+    if (!a) { if (!main.children.length || !figures.length) section(main, 'Findings', 'Too few configurations worked to say more.'); return; }
+    if (a.hull) hullSection(main, a.hull);
+    if (a.against_default && a.against_default.of > 0) againstDefault(section(main, 'Against the default'), a.against_default);
+    if (a.correlations.length) correlations(main, a.correlations, a.words || []);
+    if (a.centrality && a.centrality.length) centrality(main, a.centrality);
+  },
+  update(what) { if (what === 'head' && !model.findings && !this.busy) this.fill(); },
+};

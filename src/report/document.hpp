@@ -1,0 +1,53 @@
+// What a page tells of a session beside its rows: the answer, what it is held against, what to make of it. The numbers are
+// those of `show`: the page draws, and works out nothing.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "ergotune/search/objective.hpp"
+#include "ergotune/store/recording.hpp"
+#include "ergotune/store/store.hpp"
+
+namespace ergotune {
+
+/// A measured session has a store behind it with an environment; other recordings tell only of themselves.
+struct ReportSource {
+  Recording recording;
+  std::string environment;  ///< JSON object
+  Provenance provenance = Provenance::replayed;
+  double created_at = 0;  ///< s since the epoch; 0: not known
+  /// By row, s since the session's first result; empty where nobody knows.
+  std::vector<double> seconds;
+  /// Configurations of the whole space; nullopt where nobody wrote it down.
+  std::optional<std::uint64_t> space;
+};
+
+/// A session (0: the latest) of a store, or a recording of any format. Throws UserError.
+ReportSource open_report_source(const std::filesystem::path& file, std::int64_t session);
+/// What the store holds beside rows: provenance, environment, the size of the space.
+void add_session(ReportSource& source, const SessionInfo& session, const std::string& environment);
+
+/// What `recording` was tuned for, or `wanted`. Throws UserError for an objective that means nothing, or that none of its
+/// results can answer.
+Objective report_objective(const Recording& recording, const std::optional<std::string>& wanted);
+
+/// The answer, counts, convergence, failures, environment; quick.
+nlohmann::ordered_json report_document(const ReportSource& source, Objective& objective);
+/// {"importance", "analysis"}: models and bootstraps, seconds of them for large sessions.
+nlohmann::ordered_json report_findings(const ReportSource& source, Objective& objective);
+
+/// Rows as columns, which is what the page draws from (docs/formats.md): `rows` are positions in the recording.
+/// Values are rounded to seven digits.
+struct ColumnsExtra {
+  const std::vector<double>* seconds = nullptr;    ///< since the session's beginning, by row of the recording
+  const std::vector<std::string>* stages = nullptr;  ///< by row
+  const std::vector<std::string>* boards = nullptr;  ///< by row
+};
+std::string columns_json(const Recording& recording, const Objective& objective, const std::vector<std::size_t>& rows,
+                         const ColumnsExtra& extra);
+
+}  // namespace ergotune

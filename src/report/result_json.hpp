@@ -1,0 +1,21 @@
+// Results as the contract's JSON: --json of every verb, and what the page asks for.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "ergotune/measure/measurement.hpp"
+#include "ergotune/space/parameter.hpp"
+
+namespace ergotune {
+
+/// A measurement as JSON: status, quantities with value, standard_error, n, method, sensor;
+/// metrics.
+nlohmann::ordered_json to_json(const Measurement& measurement);
+nlohmann::ordered_json to_json(const Value& value);
+/// {"name": value, ...}
+nlohmann::ordered_json to_json(const std::vector<Parameter>& parameters, const Configuration& configuration);
+/// A finite number, else null.
+nlohmann::ordered_json number_or_null(double value);
+
+}  // namespace ergotune

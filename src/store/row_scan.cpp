@@ -1,0 +1,139 @@
+#include "store/row_scan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <simdjson.h>
+
+#include <cmath>
+#include <optional>
+
+#include "store/json_values.hpp"
+#include "store/schema.hpp"
+
+namespace ergotune {
+namespace {
+
+RowKind kind_named(const std::string& name) {
+  for (const RowKind kind : {RowKind::confirmation, RowKind::confirmed, RowKind::reference})
+    if (name == to_string(kind)) return kind;
+  return RowKind::search;
+}
+
+/// Numbers that JSON lacks travel as words (store/json_values.hpp).
+double number(simdjson::dom::element element) {
+  double value = 0;
+  if (element.get_double().get(value) == simdjson::SUCCESS) return value;
+  std::string_view words;
+  if (element.get_string().get(words) != simdjson::SUCCESS) return NAN;
+  return words == "inf" ? INFINITY : words == "-inf" ? -INFINITY : NAN;
+}
+
+}  // namespace
+
+std::string stored_row_columns(std::int64_t version) {
+  return fmt::format(
+      "id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
+      "verify_seconds, measure_seconds, tuner_seconds, finished_at, {}",
+      version > 1 ? "kind, run, stage, board" : "'search', 0, '', ''");
+}
+
+StoredRow stored_row(const Statement& from) {
+  StoredRow row;
+  row.id = from.integer(0);
+  row.configuration = configuration_from(from.text(1));
+  Measurement& m = row.measurement;
+  m.status = status_from(from.text(2)).value_or(Status::runtime_error);
+  m.message = from.text(3);
+  quantities_from(from.text(4), m);
+  m.metrics = numbers_from(from.text(5));
+  m.metric_errors = numbers_from(from.text(6));
+  m.warnings = words_from(from.text(7));
+  m.times = times_from(from.text(8));
+  m.compile_seconds = from.real(9);
+  m.verify_seconds = from.real(10);
+  m.measure_seconds = from.real(11);
+  m.tuner_seconds = from.real(12);
+  m.finished_at = from.real(13);
+  row.kind = kind_named(from.text(14));
+  row.run = from.integer(15);
+  row.stage = from.text(16);
+  row.board = from.text(17);
+  return row;
+}
+
+struct RowScan::State {
+  State(const std::filesystem::path& file, std::int64_t number)
+      : database(file, true), version(schema_version(database)), session(number) {
+    rows.emplace(database, fmt::format("SELECT {} FROM measurements WHERE session = ? AND id > ? ORDER BY id LIMIT ?",
+                                       stored_row_columns(version)));
+  }
+  Database database;
+  std::int64_t version, session;
+  std::optional<Statement> rows;
+  simdjson::dom::parser quantities, metrics, errors;
+};
+
+RowScan::RowScan(const std::filesystem::path& store, std::int64_t session) {
+  check_store_header(store);
+  state_ = std::make_unique<State>(store, session);
+}
+RowScan::~RowScan() = default;
+
+std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each) {
+  State& s = *state_;
+  Statement& from = *s.rows;
+  from.bind(1, s.session).bind(2, after).bind(3, static_cast<std::int64_t>(limit));
+  std::size_t count = 0;
+  LeanRow row;
+  for (; from.step(); ++count) {
+    row.id = from.integer(0);
+    row.configuration = from.text(1);
+    row.status = status_from(from.text(2)).value_or(Status::runtime_error);
+    row.message = from.text(3);
+    row.cells.clear();
+    simdjson::dom::object quantities, metrics, errors;
+    if (s.quantities.parse(from.text(4)).get_object().get(quantities) == simdjson::SUCCESS) {
+      for (const auto [name, quantity] : quantities) {
+        simdjson::dom::element value, error;
+        std::uint64_t n = 1;
+        if (quantity.at_key("value").get(value) != simdjson::SUCCESS) continue;
+        const bool has_error = quantity.at_key("standard_error").get(error) == simdjson::SUCCESS;
+        if (quantity.at_key("n").get_uint64().get(n) != simdjson::SUCCESS) n = 1;
+        row.cells.push_back({name, number(value), static_cast<float>(has_error ? number(error) : 0),
+                             static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false});
+      }
+    }
+    const bool has_errors = s.errors.parse(from.text(6)).get_object().get(errors) == simdjson::SUCCESS;
+    if (s.metrics.parse(from.text(5)).get_object().get(metrics) == simdjson::SUCCESS) {
+      for (const auto [name, value] : metrics) {
+        simdjson::dom::element error;
+        const bool known = has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS;
+        row.cells.push_back({name, number(value), static_cast<float>(known ? number(error) : 0), 1, true});
+      }
+    }
+    row.compile_seconds = from.real(9);
+    row.verify_seconds = from.real(10);
+    row.measure_seconds = from.real(11);
+    row.tuner_seconds = from.real(12);
+    row.finished_at = from.real(13);
+    row.kind = kind_named(from.text(14));
+    row.run = from.integer(15);
+    row.stage = from.text(16);
+    row.board = from.text(17);
+    each(row);
+  }
+  from.reset();
+  return count;
+}
+
+std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
+  std::vector<StoredRow> result;
+  if (ids.empty()) return result;
+  Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
+                                               stored_row_columns(state_->version), fmt::join(ids, ",")));
+  rows.bind(1, state_->session);
+  while (rows.step()) result.push_back(stored_row(rows));
+  return result;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,56 @@
+// Rows of a session as they come, for those who watch it: what is new since a row, read fast.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ergotune/store/store.hpp"
+#include "store/database.hpp"
+
+namespace ergotune {
+
+/// What stored_row() reads, of a store of this version.
+std::string stored_row_columns(std::int64_t version);
+StoredRow stored_row(const Statement& row);
+
+/// A row without what only its details need.
+struct LeanRow {
+  struct Cell {
+    std::string_view name;  ///< valid during the call
+    double value = 0;
+    float standard_error = 0;
+    std::uint32_t n = 1;
+    bool is_metric = false;
+  };
+  std::int64_t id = 0, run = 0;
+  double finished_at = 0;  ///< s since the epoch
+  double compile_seconds = 0, verify_seconds = 0, measure_seconds = 0, tuner_seconds = 0;
+  /// JSON list, as stored: the same text is the same configuration.
+  std::string configuration;
+  Status status = Status::ok;
+  RowKind kind = RowKind::search;
+  std::string message, stage, board;
+  std::vector<Cell> cells;
+};
+
+class RowScan {
+ public:
+  /// Opens the store to be read; throws UserError where that is not one.
+  RowScan(const std::filesystem::path& store, std::int64_t session);
+  ~RowScan();
+  RowScan(const RowScan&) = delete;
+  RowScan& operator=(const RowScan&) = delete;
+
+  /// Up to `limit` rows after row `after`, in their order; how many there were.
+  std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each);
+  /// These rows, whole, in their order.
+  std::vector<StoredRow> whole(const std::vector<std::int64_t>& ids);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune

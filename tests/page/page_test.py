@@ -1,0 +1,432 @@
+"""The page, live and saved, in a real browser: page_test.py --ergotune COMMAND [--screenshots FOLDER].
+
+Where no Chromium is installed the tests that need one are skipped, and counted."""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.parse
+
+import devtools
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VECTOR_ADD = ROOT / "examples/vector_add/vector_add.toml"
+options = None
+MARKUP = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"
+
+
+def ergotune(*words, **more):
+    result = subprocess.run([options.ergotune, *map(str, words)], capture_output=True, text=True, timeout=200, **more)
+    if result.returncode not in (0, 1):
+        raise AssertionError(f"{words}: {result.returncode} {result.stderr}")
+    return result
+
+
+def as_json(*words):
+    return json.loads(ergotune(*words, "--json").stdout)
+
+
+class Watch:
+    """`ergotune watch`, ended with the test."""
+
+    def __init__(self, place, *more):
+        self.process = subprocess.Popen([options.ergotune, "watch", str(place), "--port", "0", "--json", *more], stdout=subprocess.PIPE, text=True)
+        self.url = json.loads(self.process.stdout.readline())["url"]
+        parts = urllib.parse.urlsplit(self.url)
+        self.port, self.token = parts.port, urllib.parse.parse_qs(parts.query)["token"][0]
+
+    def get(self, target, method="GET", **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, target, headers={"X-Ergotune-Token": self.token, **headers})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer.status, body
+
+    def json(self, target):
+        status, body = self.get(target)
+        if status != 200:
+            raise AssertionError(f"{target}: {status} {body}")
+        return json.loads(body)
+
+    def events(self, session="1", after=0):
+        """A connection to the stream of events; nothing is read yet."""
+        reader = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        reader.sendall(f"GET /events?session={session}&after={after}&token={self.token} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+        return reader
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+def cache(file, count, name="k", device="Some GPU", bad=""):
+    """A Kernel Tuner cache with this many configurations; every hundredth failed."""
+    side = round(count ** 0.5)
+    entries = {}
+    for a in range(side):
+        for b in range(side):
+            time_ms = 1 + 1e-3 * ((a * 37 + b * 101) % 997) + 1e-7 * b
+            value = time_ms if (a * side + b) % 100 else "RuntimeFailedConfig"
+            entries[f"{a},{b}"] = {"a": a, "b": b, "time": value, "times": [value] * 3 if value == time_ms else [], "error": bad,
+                                   "compile_time": 1, "verification_time": 0, "benchmark_time": 1}
+            if value == time_ms:
+                entries[f"{a},{b}"]["nvml_energy"] = 0.1 + 1e-4 * ((a * 53 + b * 17) % 991)
+    pathlib.Path(file).write_text(json.dumps({
+        "device_name": device, "kernel_name": name, "problem_size": 1, "tune_params_keys": ["a", "b"],
+        "tune_params": {"a": list(range(side)), "b": list(range(side))}, "objective": "time", "cache": entries}))
+
+
+class Case(unittest.TestCase):
+    browser = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory(prefix="ergotune-page-")
+        cls.folder = pathlib.Path(cls.place.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def watch(self, place):
+        watch = Watch(place)
+        self.addCleanup(watch.close)
+        return watch
+
+    def imported(self, count, file="one.db", **more):
+        file = self.folder / file
+        if not file.exists():
+            recorded = file.with_suffix(".json")
+            cache(recorded, count, **more)
+            ergotune("import", recorded, "--store", file)
+        return file
+
+
+class Server(Case):
+    """What needs no browser."""
+
+    def test_a_wrong_token_host_or_origin_gets_nothing(self):
+        watch = self.watch(self.imported(100))
+        local = f"127.0.0.1:{watch.port}"
+        for target in ("/", "/api/sessions", "/api/session/1", "/events?session=1", "/nothing"):
+            for token in ("", "0" * 32, watch.token[:-1], watch.token + "0"):
+                status, body = watch.get(target, **{"X-Ergotune-Token": token})
+                self.assertEqual(status, 403, (target, token))
+                self.assertNotIn("Some GPU", body)
+            for host in ("evil.example", f"evil.example:{watch.port}", "127.0.0.1.evil.example", "localhost.evil", ""):
+                self.assertEqual(watch.get(target, Host=host)[0], 421, (target, host))
+        self.assertEqual(watch.get("/api/sessions", Host="localhost:8080")[0], 200, "ssh -L with another port at its near end")
+        for origin in ("", "http://evil.example", "null", f"http://127.0.0.1:{watch.port + 1}"):
+            self.assertEqual(watch.get("/api/session/1/stop", "POST", Origin=origin)[0], 403, origin)
+        status, body = watch.get("/api/session/1/stop", "POST", Origin=f"http://{local}")
+        self.assertEqual((status, "nobody is at work" in body), (409, True), "allowed, and there is nobody to stop")
+        self.assertEqual(watch.get("/api/session/1/stop")[0], 404, "GET changes nothing")
+
+    def test_the_page_may_run_its_own_scripts_alone(self):
+        watch = self.watch(self.imported(100))
+        connection = http.client.HTTPConnection("127.0.0.1", watch.port, timeout=60)
+        connection.request("GET", f"/?token={watch.token}")
+        answer = connection.getresponse()
+        policy = answer.getheader("Content-Security-Policy")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        cookie = answer.getheader("Set-Cookie")
+        self.assertTrue("HttpOnly" in cookie and "SameSite=Strict" in cookie, cookie)
+        page = answer.read().decode()
+        connection.close()
+        for outside in ("<script src", "<link rel=\"stylesheet", "@import", "https://"):
+            self.assertNotIn(outside, page)
+
+    def test_shows_what_show_tells(self):
+        file = self.imported(100)
+        watch = self.watch(file)
+        shown, head = as_json("show", file), watch.json("/api/session/1")["document"]
+        self.assertEqual(head["best"]["v"], shown["best"]["objective"])
+        self.assertEqual(head["counts"]["failed"], shown["statuses"]["runtime_error"])
+        page = as_json("show", file, "--page")["page"]
+        for name in ("best", "default_row", "median", "gains", "top", "convergence", "failures", "counts"):
+            self.assertEqual(head[name], page["document"][name], name)
+        self.assertEqual(watch.json("/api/session/1/findings"), page["findings"])
+        rows = watch.json("/api/session/1/results")
+        self.assertEqual(rows["results"]["columns"], page["results"]["columns"])
+        self.assertEqual((rows["total"], rows["more"]), (100, False))
+        one = watch.json("/api/session/1/configuration/7")
+        self.assertEqual(one["configuration"], {"a": 0, "b": 7})
+        self.assertAlmostEqual(one["quantities"]["time"]["value"], rows["results"]["columns"]["time"][7], 9)
+
+    def test_rows_come_in_pages_and_each_once(self):
+        watch = self.watch(self.imported(100))
+        seen, after = [], 0
+        while True:
+            page = watch.json(f"/api/session/1/results?after={after}&limit=33")
+            if not page["results"]["rows"]:
+                break
+            seen += page["results"]["rows"]
+            after = page["last"]
+        self.assertEqual(seen, list(range(100)))
+
+    def test_fifty_readers_are_told_everything(self):
+        watch = self.watch(self.imported(10_000, "many.db"))
+        readers = [watch.events() for _ in range(50)]
+        for reader in readers:
+            got = b""
+            while b"id: 10000\n" not in got:
+                got += reader.recv(1 << 20)
+            self.assertIn(b"id: 5000\n", got)
+            reader.close()
+
+    def test_a_reader_that_stops_reading_holds_nobody_up_and_misses_nothing(self):
+        watch = self.watch(self.imported(10_000, "many.db"))
+        watch.json("/api/session/1")
+        lazy = []
+        for _ in range(20):
+            reader = watch.events()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.append(reader)
+        begun = time.monotonic()
+        quick = watch.events()
+        got = b""
+        while b"id: 10000\n" not in got:
+            got += quick.recv(1 << 20)
+        memory = int(next(line for line in pathlib.Path(f"/proc/{watch.process.pid}/status").read_text().splitlines() if line.startswith("VmRSS")).split()[1])
+        self.assertLess(memory, 400_000, "kB: what a reader is behind is bounded")
+        self.assertEqual(watch.get("/api/sessions")[0], 200)
+        self.assertLess(time.monotonic() - begun, 100)
+        got = b""
+        while b"id: 10000\n" not in got:
+            got += lazy[0].recv(1 << 20)
+        self.assertIn(b"id: 5000\n", got)
+        for reader in [quick, *lazy]:
+            reader.close()
+
+    def test_whatever_is_asked_it_goes_on(self):
+        watch = self.watch(self.imported(100))
+        for bytes_sent in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"GET " + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"POST /api/session/1/stop HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+                           b"GET /api/session/%00%ff HTTP/1.1\r\nHost: localhost\r\n\r\n", b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", watch.port), timeout=10) as one:
+                one.sendall(bytes_sent)
+        for target in ("/api/session/99", "/api/session/-1", "/api/session/1/configuration/100000", "/api/session/1/results?after=x&limit=-3",
+                       "/api/compare", "/api/compare?session=1", "/api/session/1?objective=nonsense(", "/../../etc/passwd", "/api/session/..%2f..%2fetc"):
+            status, body = watch.get(target)
+            self.assertIn(status, (200, 400, 404), (target, body))
+            self.assertNotIn("root:", body)
+        self.assertEqual(watch.get("/api/sessions")[0], 200)
+
+
+@unittest.skipUnless(devtools.find(), "no Chromium here (package chromium-headless-shell)")
+class Pages(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = devtools.Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        super().tearDownClass()
+
+    def open(self, url, **more):
+        page = self.browser.page(url, **more)
+        self.addCleanup(page.close)
+        return page
+
+    def loaded(self, url, rows, **more):
+        page = self.open(url, **more)
+        page.wait(f"window.ergotune && ergotune.rows.n === {rows} && ergotune.model.loading === null && ergotune.model.head && ergotune.model.head.counts.total === {rows}")
+        return page
+
+    def quiet(self, page):
+        self.assertEqual(page.errors(), [])
+
+    def shot(self, page, name, whole=False):
+        if options.screenshots:
+            page.screenshot(pathlib.Path(options.screenshots) / f"{name}.png", whole)
+
+    def test_a_live_session_is_watched_to_its_end(self):
+        file = self.folder / "live.db"
+        environment = {**os.environ, "ERGOTUNE_DEVICE_LOCK": "off"}
+        tune = subprocess.Popen([options.ergotune, "tune", VECTOR_ADD, "--device", "opencl", "--store", file, "--watch", "--strategy", "random"],
+                                stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        for line in tune.stderr:
+            if line.startswith("Watch it at"):
+                url = line.split()[-1]
+                break
+        page = self.open(url)
+        page.wait("window.ergotune && ergotune.model.live && ergotune.model.live.state === 'running' && ergotune.rows.n >= 3")
+        press = "[...document.querySelectorAll('.controls button')].find(b => b.textContent === '{}').click()"
+        page.wait("document.querySelector('.cards .card .big').textContent === 'running'")
+        page.value(press.format("Pause"))
+        page.wait("ergotune.model.live.state === 'paused'")
+        before = page.value("ergotune.model.live.evaluated")
+        time.sleep(0.7)
+        self.assertEqual(page.value("ergotune.model.live.evaluated"), before, "nothing is begun in a pause")
+        self.shot(page, "run-paused")
+        page.value(press.format("Resume"))
+        page.wait(f"ergotune.model.live.evaluated > {before} && ergotune.model.live.slots.length === 1")
+        self.shot(page, "run-live")
+        page.value(press.format("Confirm now"))
+        page.wait("ergotune.model.run.phase === 'confirming'")
+        page.wait("ergotune.model.run.ended_at > 0 && ergotune.model.over", 200)
+        tune.communicate(timeout=60)
+        self.assertEqual(tune.returncode, 0)
+        shown = as_json("show", file)
+        self.assertIn("one who watches", page.value("ergotune.model.run.ended"))
+        self.assertEqual(page.value("ergotune.rows.n"), shown["rows"])
+        self.assertLess(shown["rows"], 54, "the search was ended early")
+        self.assertGreater(shown["best"]["confirmation_rounds"], 0)
+        self.assertEqual(page.value("ergotune.rows.confirmed.reduce((a, b) => a + b, 0)") > 0, True)
+        self.assertFalse(list(self.folder.glob("live.db-live-*")), "what it showed itself in is gone")
+        self.quiet(page)
+
+    def test_stop_ends_the_session_after_the_current_one(self):
+        file = self.folder / "stopped.db"
+        tune = subprocess.Popen([options.ergotune, "tune", VECTOR_ADD, "--device", "opencl", "--store", file, "--strategy", "random", "-q", "--json"],
+                                stdout=subprocess.PIPE, text=True, env={**os.environ, "ERGOTUNE_DEVICE_LOCK": "off"})
+        while not file.exists():
+            time.sleep(0.05)
+        watch = self.watch(file)
+        while True:
+            sessions = watch.json("/api/sessions")["sessions"]
+            if sessions and sessions[0]["rows"] >= 2:
+                break
+            time.sleep(0.05)
+        self.assertEqual(watch.get("/api/session/1/stop", "POST", Origin=f"http://127.0.0.1:{watch.port}")[0], 200)
+        result = json.loads(tune.communicate(timeout=100)[0])
+        self.assertIn("one who watches", result["stopped_because"])
+        self.assertLess(result["evaluated"], 54)
+        again = as_json("tune", VECTOR_ADD, "--device", "opencl", "--store", file, "-q", "--budget", result["evaluated"], "--no-confirm")
+        self.assertEqual(again["resumed"], result["evaluated"], "nothing that came is lost, and nothing that was stopped is blamed")
+
+    def test_after_the_network_was_cut_it_has_every_row(self):
+        file = self.folder / "cut.db"
+        tune = ["tune", VECTOR_ADD, "--device", "sim:a100", "--store", file, "-q"]
+        ergotune(*tune, "--budget", 10)
+        watch = self.watch(file)
+        page = self.loaded(watch.url, 10)
+        page.value("document.title")
+        page.offline(True)
+        ergotune(*tune, "--budget", 30, "--strategy", "random")
+        time.sleep(0.5)
+        page.offline(False)
+        rows = as_json("show", file)["rows"]
+        self.assertGreater(rows, 10)
+        page.wait(f"ergotune.rows.n === {rows} && !ergotune.model.lost && ergotune.model.head.counts.total === {rows}")
+        self.assertEqual(page.value("JSON.stringify(ergotune.rows.ids)"), json.dumps(list(range(rows)), separators=(",", ":")), "each once")
+        # what a browser says of a connection that is cut is no fault of the page
+        self.assertEqual([e for e in page.errors() if "net::ERR" not in e], [])
+
+    def test_two_sessions_are_compared_as_the_command_does(self):
+        file = self.folder / "two.db"
+        for device in ("sim:a100", "sim:h100"):
+            ergotune("tune", VECTOR_ADD, "--device", device, "--store", file, "-q", "--objective", "energy")
+        watch = self.watch(self.folder)
+        page = self.open(watch.url)
+        page.wait("window.ergotune && ergotune.model.sessions.length >= 2")
+        page.value("ergotune.openSession('two.db:2')")
+        page.wait("ergotune.model.head && ergotune.model.head.device.includes('H100')")
+        page.value("ergotune.openView('compare')")
+        page.value("['two.db:1', 'two.db:2'].forEach(id => { const box = [...document.querySelectorAll('input')].find(b => b.ariaLabel === id); if (!box.checked) box.click(); })")
+        page.wait("document.body.innerText.includes('rank correlation')")
+        told = as_json("compare", f"{file}:1", f"{file}:2")
+        pair = told["pairs"][0]
+        self.assertEqual(pair["common"], told["sessions"][0]["usable"])
+        self.assertIn(f"{pair['rank_correlation']:.3f}", page.value("document.getElementById('main').innerText"))
+        self.assertIn(told["configurations"][0]["configuration"], page.value("document.getElementById('main').innerText"))
+        self.shot(page, "compare")
+        self.quiet(page)
+
+    def test_ten_thousand_configurations(self):
+        page = self.loaded(self.watch(self.imported(10_000, "many.db")).url, 10_000)
+        page.value("ergotune.openView('explore')")
+        self.assertIn("9900 of 10000 configurations are shown", page.value("document.getElementById('main').innerText"))
+        self.shot(page, "explore")
+        page.value("[...document.querySelectorAll('select')].find(s => [...s.options].some(o => o.value === 'a' && !s.closest('.figure'))).value = 'a'")
+        page.value("(s => { s.value = 'a'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('select')][1])")
+        page.value("[...document.querySelectorAll('.chips button')][3].click()")
+        self.assertIn("99 of 10000 configurations are shown", page.value("document.getElementById('main').innerText"))
+        page.value("ergotune.openView('table')")
+        self.assertLess(page.value("document.querySelectorAll('.virtual tr').length"), 100, "only what is in sight")
+        self.assertIn("99 of 10000", page.value("document.getElementById('main').innerText"), "what is kept is kept in every view")
+        csv = page.value("ergotune.views.find(v => v.name === 'table').csv()")
+        self.assertEqual(len(csv.strip().split("\n")), 100)
+        page.value("document.querySelector('.virtual').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown'}))")
+        page.value("document.querySelector('.virtual').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
+        page.wait("document.getElementById('detail').open && document.getElementById('detail').innerText.includes('energy')")
+        self.assertIn("<svg", page.value("(ergotune.openView('explore'), ergotune.figures[0].svg())"))
+        self.assertIn("a,b,time,energy,status", page.value("ergotune.figures[0].csv()").split("\n")[0])
+        self.quiet(page)
+
+    def test_a_hundred_thousand_configurations(self):
+        page = self.loaded(self.watch(self.imported(99_856, "very-many.db")).url, 99_856)
+        page.value("ergotune.openView('explore')")
+        drawn = page.value("ergotune.drawn()")
+        self.assertEqual(len(drawn), 5, "scatter, parallel coordinates, map, and one for each parameter")
+        page.value("ergotune.openView('table')")
+        self.assertLess(page.value("document.querySelectorAll('.virtual tr').length"), 100)
+        self.quiet(page)
+
+    def test_markup_in_names_and_messages_is_text(self):
+        file = self.imported(100, "markup.db", name=MARKUP, device=MARKUP, bad=MARKUP)
+        saved = self.folder / "markup.html"
+        ergotune("report", file, "-o", saved)
+        for url in (self.watch(file).url, saved.as_uri()):
+            page = self.loaded(url, 100)
+            for view in page.value("ergotune.views.map(v => v.name)"):
+                page.value(f"ergotune.openView('{view}')")
+                page.value("new Promise(done => setTimeout(done, 100))")
+            self.assertIn(MARKUP, page.value("document.getElementById('title').textContent"))
+            self.assertIsNone(page.value("window.pwned"))
+            self.quiet(page)
+
+    def test_the_saved_page_is_the_same_page(self):
+        file = self.imported(10_000, "many.db")
+        saved = self.folder / "saved.html"
+        ergotune("report", file, "-o", saved)
+        live, page = self.loaded(self.watch(file).url, 10_000), self.loaded(saved.as_uri(), 10_000)
+        self.assertEqual(page.value("document.querySelector('.cards').innerText"), live.value("document.querySelectorAll('.cards')[1].innerText"))
+        for view in ("explore", "findings", "table"):
+            page.value(f"ergotune.openView('{view}')")
+        self.assertEqual(page.value("ergotune.views.map(v => v.name).join()"), "run,explore,findings,table")
+        self.assertFalse([e for e in self.browser.events if e.get("sessionId") == page.session and e["method"] == "Network.requestWillBeSent"
+                          and not e["params"]["request"]["url"].startswith(("file:", "data:"))], "nothing is fetched")
+        self.quiet(page)
+
+    def test_on_a_phone_and_in_the_dark(self):
+        watch = self.watch(self.imported(10_000, "many.db"))
+        page = self.loaded(watch.url, 10_000, width=390, height=800)
+        for view in page.value("ergotune.views.map(v => v.name)"):
+            page.value(f"ergotune.openView('{view}')")
+            self.assertLessEqual(page.value("document.documentElement.scrollWidth"), 390, f"{view} is wider than the screen")
+        page.value("ergotune.openView('run')")
+        self.shot(page, "phone")
+        light = page.value("getComputedStyle(document.body).backgroundColor")
+        page.dark(True)
+        self.assertNotEqual(page.value("getComputedStyle(document.body).backgroundColor"), light)
+        wide = self.loaded(watch.url, 10_000)
+        wide.dark(True)
+        wide.value("ergotune.openView('explore')")
+        self.shot(wide, "explore-dark")
+        self.quiet(page)
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ergotune", required=True)
+    parser.add_argument("--screenshots")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+// What a session shows to those who watch, and what it does when they ask.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "ergotune/tune/session.hpp"
+#include "tune/fake_evaluator.hpp"
+#include "tune/live_session.hpp"
+
+namespace ergotune {
+namespace {
+
+SearchSpace make_space() {
+  std::vector<Parameter> parameters(1);
+  parameters[0].name = "x";
+  for (int i = 1; i <= 40; ++i) parameters[0].values.emplace_back(i);
+  return SearchSpace::build(parameters, {});
+}
+
+class WatchedTest : public ::testing::Test {
+ protected:
+  WatchedTest() : space(make_space()), objective(Objective::parse({}, {})) {
+    folder = std::filesystem::path(::testing::TempDir()) / ("ergotune-watched-" + std::to_string(::getpid()) + "-" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder);
+    evaluator.measure = [](const Configuration& c, int) { return test::timed(1e-3 * c[0].as_real(), 1e-6); };
+    store = std::make_unique<Store>(Store::open(folder / "s.db"));
+    session = store->session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+    live = std::make_shared<LiveSession>(folder / "s.db");
+    reader = LiveFile::open(live_path());
+    options.strategy = "random";
+  }
+  ~WatchedTest() override {
+    reader.reset();
+    live.reset();
+    store.reset();
+    std::filesystem::remove_all(folder);
+  }
+  SessionResult run() {
+    LedgerOptions kept;
+    kept.store = store.get();
+    kept.session = session;
+    kept.live = live;
+    Ledger ledger(space, evaluator, kept);
+    RunInfo info;
+    info.phase = "searching";
+    ledger.begin_run(info);
+    SessionResult result = run_session(ledger, space, objective, options);
+    ledger.end_run(result.stopped_because);
+    return result;
+  }
+  nlohmann::json shown() const { return nlohmann::json::parse(reader->state()); }
+
+  std::filesystem::path folder;
+  SearchSpace space;
+  Objective objective;
+  test::FakeEvaluator evaluator;
+  SessionOptions options;
+  std::unique_ptr<Store> store;
+  std::int64_t session = 0;
+  std::shared_ptr<LiveSession> live;
+  std::unique_ptr<LiveFile> reader;
+};
+
+TEST_F(WatchedTest, ShowsHowFarItIs) {
+  ASSERT_NE(reader, nullptr);
+  live->describe(session, true, {"a note"});
+  EXPECT_EQ(shown()["session"], session);
+  EXPECT_EQ(shown()["on_cpu"], true);
+  EXPECT_EQ(shown()["notes"][0], "a note");
+  nlohmann::json last;
+  evaluator.before_result = [&](std::size_t) {
+    ::usleep(30'000);
+    last = shown();
+  };
+  options.budget.evaluations = 12;
+  run();
+  EXPECT_EQ(last["state"], "running");
+  EXPECT_GT(last["evaluated"], 0);
+  EXPECT_EQ(last["progress"]["total"], 12);
+  EXPECT_GT(last["progress"]["rate"], 0);
+  EXPECT_TRUE(last["progress"]["best"].is_number());
+}
+
+TEST_F(WatchedTest, AStopEndsItWithTheBestSoFar) {
+  evaluator.before_result = [&](std::size_t results) {
+    if (results == 6) reader->ask(kStopAfterCurrent);
+  };
+  const SessionResult result = run();
+  EXPECT_NE(result.stopped_because.find("one who watches"), std::string::npos);
+  EXPECT_EQ(evaluator.results, 7u) << "the current one ends, and nothing is confirmed";
+  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_EQ(store->rows(session).size(), 7u);
+  EXPECT_TRUE(store->unfinished(session).empty());
+}
+
+TEST_F(WatchedTest, ConfirmNowEndsTheSearchAndConfirms) {
+  evaluator.before_result = [&](std::size_t results) {
+    if (results == 6) reader->ask(kConfirmNow);
+  };
+  const SessionResult result = run();
+  EXPECT_LT(result.evaluated, 10u);
+  EXPECT_GE(result.confirmation_rounds, 3);
+  EXPECT_EQ(reader->asked(), 0u) << "done once";
+}
+
+TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {
+  options.confirm = false;
+  options.budget.seconds = 1;
+  evaluator.before_result = [&](std::size_t results) {
+    if (results == 3) reader->ask(kPause);
+  };
+  live->describe(session, false, {});
+  std::thread other([&] {
+    while (shown()["state"] != "paused") ::usleep(1000);
+    const std::size_t before = evaluator.requests.size();
+    ::usleep(1'300'000);
+    EXPECT_EQ(evaluator.requests.size(), before);
+    reader->take_back(kPause);
+  });
+  const SessionResult result = run();
+  other.join();
+  EXPECT_EQ(result.evaluated, 40u) << "its second was not spent by the pause: " << result.stopped_because;
+}
+
+TEST_F(WatchedTest, WhereNothingCanBeShownItGoesOn) {
+  live = std::make_shared<LiveSession>("/no/such/folder/s.db");
+  options.budget.evaluations = 5;
+  EXPECT_EQ(run().evaluated, 5u);
+}
+
+}  // namespace
+}  // namespace ergotune
