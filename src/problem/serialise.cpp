@@ -154,7 +154,7 @@ static Json write(const Settings& settings) {
   Json json = Json::object();
   for (const Setting& setting : setting_table()) {
     // the lists of the first version are always there: sessions are found by this document
-    if (is_default(settings, setting) && (!setting.is_list() || setting.name == "prior")) continue;
+    if (is_default(settings, setting) && (!setting.is_list() || setting.name == "prior" || setting.name == "workers")) continue;
     std::visit([&](auto member) { json[setting.name] = write_setting(settings.*member); }, setting.member);
   }
   return json;

@@ -58,8 +58,10 @@ struct FleetTest : ::testing::Test {
   std::map<std::uint64_t, EvaluationResult> collect(std::size_t count, double seconds = 20) {
     std::map<std::uint64_t, EvaluationResult> results;
     const double until = host_seconds() + seconds;
-    while (results.size() < count && host_seconds() < until)
-      if (auto result = fleet->wait(0.1)) EXPECT_TRUE(results.emplace(result->id, *result).second) << result->id << " came twice";
+    while (results.size() < count && host_seconds() < until) {
+      const auto result = fleet->wait(0.1);
+      EXPECT_TRUE(!result || results.emplace(result->id, *result).second) << result->id << " came twice";
+    }
     EXPECT_EQ(results.size(), count);
     EXPECT_FALSE(fleet->wait(0.05)) << "one too many";
     return results;
@@ -324,7 +326,8 @@ TEST(AgentPipe, AGreetingOfTheShellIsPassedOver) {
   const std::string bytes = "Welcome to ERG cluster\nERERG\n" + agents::encode(agents::Hello{"v", "n"}) + agents::encode(agents::Beat{});
   for (const char c : bytes) {  // in any portions
     (void)!::write(sockets.theirs, &c, 1);
-    if (const auto message = pipe.next()) EXPECT_FALSE(std::holds_alternative<agents::Stop>(*message));
+    const auto message = pipe.next();
+    EXPECT_FALSE(message && std::holds_alternative<agents::Stop>(*message));
   }
   (void)!::write(sockets.theirs, "printf of a kernel", 18);
   EXPECT_THROW(pipe.next(), FormatError);

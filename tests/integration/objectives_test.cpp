@@ -224,7 +224,7 @@ TEST_P(Objectives, AreToldAlikeByEveryVerb) {
   // A table does not say what was confirmed: there, one that was lucky once may stand before it.
   if (from_csv["best"]["configuration"] != best["configuration"]) {
     const double first = from_csv["best"]["objective"].get<double>(), confirmed = best["objective"].get<double>();
-    EXPECT_TRUE(the_case().direction == "max" ? first >= confirmed : first <= confirmed) << from_csv["best"];
+    EXPECT_TRUE(std::string(the_case().direction) == "max" ? first >= confirmed : first <= confirmed) << from_csv["best"];
   }
 
   // What is stored is not measured again, and a resumed session tells the same.

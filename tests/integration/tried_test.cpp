@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "device/fortran.hpp"
 #include "integration/support/command.hpp"
@@ -23,20 +21,6 @@ std::string problem(const std::string& top, const std::string& arguments, const 
                     const std::string& language = "c") {
   return top + "\n[kernel]\nfunction = \"work\"\narguments = [\n" + arguments + "\n]\n[kernel.source." + language +
          "]\ntext = '''\n" + source + "\n'''\n";
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Until `words` stand in the file; false after half a minute.
-bool appears(const std::filesystem::path& file, const std::string& words) {
-  for (int turn = 0; turn < 600; ++turn) {
-    if (text_of(file).find(words) != std::string::npos) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
 }
 
 const std::string kTurns = "[parameters]\nturn = [1, 2, 3]\n";
