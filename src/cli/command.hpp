@@ -22,6 +22,7 @@ void add_show_command(Verb app);
 void add_report_command(Verb app);
 void add_analyse_command(Verb app);
 void add_model_command(Verb app);
+void add_program_command(Verb app);
 void add_trace_command(Verb app);
 void add_temperature_command(Verb app);
 void add_counters_command(Verb app);
@@ -34,6 +35,7 @@ void add_worker_command(Verb app);
 void add_agent_command(Verb app);
 void add_watch_command(Verb app);
 void add_compare_command(Verb app);
+void add_supervise_command(Verb app);
 
 /// The one JSON document of a verb called with --json, on standard output.
 void print_json(const nlohmann::ordered_json& document);

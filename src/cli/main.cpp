@@ -34,9 +34,11 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_space_command(app);
   cli::add_tune_command(app);
   cli::add_measure_command(app);
+  cli::add_program_command(app);
   cli::add_score_command(app);
   cli::add_worker_command(app);
   cli::add_agent_command(app);
+  cli::add_supervise_command(app);
   cli::add_show_command(app);
   cli::add_report_command(app);
   cli::add_watch_command(app);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ergotune/search/ranking.hpp"
+#include "search/known_names.hpp"
 
 namespace ergotune::cli {
 
@@ -31,7 +32,10 @@ RankedResults rank_results(ResultSet results, const std::optional<std::string>& 
     results.goal = {*objective, std::nullopt, {}};
     results.objective = *objective;
   }
-  Objective parsed = Objective::parse(results.goal, results.metrics);
+  std::set<std::string> names;
+  for (const StoredRow& row : results.rows)
+    for (const auto& [name, quantity] : row.measurement.quantities) names.insert(name);
+  Objective parsed = Objective::parse(results.goal, with_names(results.metrics, {names.begin(), names.end()}));
   RankedResults ranked{std::move(results), std::move(parsed), {}, {}};
   ranked.results.objective = ranked.objective.name();
   std::vector<const Measurement*> measurements;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ergotune/problem/program.hpp"
 #include "ergotune/problem/quantity.hpp"
 #include "problem/code_names.hpp"
 #include "problem/names.hpp"
@@ -73,9 +74,42 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
   }
 }
 
+/// Templates of a program see its folders besides.
+void check_program(const Program& program, const Problem& problem, Names names) {
+  for (const std::string_view folder : kProgramFolders) {
+    if (names.knows(folder))
+      throw UserError(fmt::format("\"{}\" stands for a folder of the program (docs/programs.md); give the parameter or constant "
+                                  "another name",
+                                  folder),
+                      program.place);
+  }
+  for (const Parameter& parameter : problem.parameters)
+    if (program.output.contains(parameter.name))
+      throw UserError(fmt::format("\"{}\" is both a parameter and a quantity of \"output\"; rename one of them", parameter.name),
+                      parameter.place);
+  names.add("folder");
+  Names building = names;
+  building.add("build");
+  const auto check_all = [](const std::vector<Template>& texts, const Names& known, const char* what) {
+    for (const Template& text : texts) check(text, known, what);
+  };
+  for (const auto& step : program.build) check_all(step, building, "\"build\"");
+  for (const ProgramFile& file : program.build_files) check(file.text, building, fmt::format("the file \"{}\"", file.name));
+  if (!program.build.empty()) names.add("build");
+  for (const auto& [name, text] : program.environment) check(text, names, fmt::format("the variable \"{}\"", name));
+  names.add("run");
+  if (program.folder) check(*program.folder, names, "\"folder\"");
+  check_all(program.command, names, "\"command\"");
+  check_all(program.check_command, names, "\"check\"");
+  if (program.compare) check(program.compare->file, names, "\"file\"");
+  for (const ProgramFile& file : program.files) check(file.text, names, fmt::format("the file \"{}\"", file.name));
+}
+
 void check_metrics(const Problem& problem, Names names) {
   for (const QuantityInfo& quantity : quantities()) names.add(std::string(quantity.name));
   for (const std::string& name : mix_quantities(problem)) names.add(name);
+  if (problem.program)
+    for (const auto& [name, pattern] : problem.program->output) names.add(name);
   for (const Metric& metric : problem.metrics) {
     for (const std::string& name : metric.expression.names()) {
       // Observers may bring quantities of any name, so only what looks like a slip is one.
@@ -158,6 +192,7 @@ void check_names(const Problem& problem) {
       check_kernel(*own->reference, constants, inside);
   }
   check_workload(problem, names);
+  if (problem.program) check_program(*problem.program, problem, names);
   if (problem.verification.reference) {
     check_kernel(*problem.verification.reference, constants, names);
   }

@@ -42,6 +42,12 @@ Verification read_verification(const Json& json);
 Json write(const Step& step);
 Step read_step(const Json& json);
 
+// document_program.cpp
+Json write(const Program& program);
+Program read_program(const Json& json);
+/// What determines results: contents of files instead of their names. `folder`: the problem file's.
+Json describe(const Program& program, const std::filesystem::path& folder);
+
 // serialise.cpp
 Json write(const Parameter& parameter);
 Json write(const ExecutionParameterSpec& spec);

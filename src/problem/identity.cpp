@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
+#include "ergotune/problem/program.hpp"
 #include "problem/compiled_code.hpp"
 #include "problem/document.hpp"
 #include "problem/includes.hpp"
@@ -209,6 +210,7 @@ std::string identity_of(const Problem& problem) {
                   {"verification", describe(problem.verification)},
                   {"simulation", plain(problem.simulation)}};
   if (!problem.steps.empty()) json["steps"] = describe_list(problem.steps);
+  if (problem.program) json["program"] = document::describe(*problem.program, home_of(problem.file));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

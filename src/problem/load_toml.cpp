@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/files.hpp"
+#include "ergotune/problem/program.hpp"
 #include "problem/checks.hpp"
 #include "problem/toml_sections.hpp"
 
@@ -17,11 +18,23 @@ namespace {
 
 /// What is tuned and what it is tuned in: [parameters], and [kernel] or [kernels].
 void read_kernels(const Table& root, const KernelContext& context, Problem& problem) {
-  root.at_most_one_of({"kernel", "kernels"});
-  if (!root.has("kernels"))
+  root.at_most_one_of({"kernel", "kernels", "program"});
+  if (root.has("program")) {
+    for (const char* key : {"buffers", "workload", "verification"})
+      if (root.has(key))
+        throw UserError(fmt::format("[{}] is for kernels; a [program] is checked by its \"check\" and has no buffers", key),
+                        root.key_place(key));
+  }
+  if (!root.has("kernels") && !(root.has("program") && root.has("execution")))
     root.require("parameters", "a table [parameters] with what is tuned");
   if (const auto table = root.optional_table("parameters")) problem.parameters = read_parameters(*table);
   if (root.has("kernels") || root.has("workload")) return read_workload(root, context, problem);
+  if (const auto table = root.optional_table("program")) {
+    problem.program = read_program(*table, context.folder);
+    problem.verification.kind = Verification::Kind::none;
+    problem.kernel().function = literal_template(problem.name);
+    return;
+  }
   // A space to explore needs no kernel yet, but then the file says so: a forgotten [kernel] is a mistake.
   if (root.has("kernel") || (!context.modelled && !root.optional_boolean("space_only").value_or(false))) {
     root.require("kernel", "a table [kernel] with function, source and arguments");
@@ -34,7 +47,7 @@ void read_kernels(const Table& root, const KernelContext& context, Problem& prob
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
   root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "kernels", "buffers", "workload", "metrics", "verification", "observe", "observers", "plans", "tune",
+              "restrictions", "kernel", "kernels", "program", "buffers", "workload", "metrics", "verification", "observe", "observers", "plans", "tune",
               "simulation", "space_only"});
   const auto folder = folder_of(file);
   Problem problem;

@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 31> kQuantities{{
+constexpr std::array<QuantityInfo, 33> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -50,6 +50,8 @@ constexpr std::array<QuantityInfo, 31> kQuantities{{
      false},
     {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
     {"settling_time", "s", "time from the first launch until power stays where it ends", Producer::observer, kLess, true},
+    {"cpu_time", "s", "processor time of one run of a program, all its threads and processes", Producer::program, kLess, true},
+    {"peak_memory", "B", "most memory that one process of a program had", Producer::program, kLess, true},
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 }};
 
@@ -98,6 +100,8 @@ std::string to_string(Producer producer) {
       return "compiler";
     case Producer::verification:
       return "verification";
+    case Producer::program:
+      return "program";
     case Producer::observer:
       break;
   }

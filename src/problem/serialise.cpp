@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ergotune/problem/load.hpp"
+#include "ergotune/problem/program.hpp"
 #include "ergotune/problem/setting_table.hpp"
 #include "problem/document.hpp"
 
@@ -191,6 +192,7 @@ static Problem read_problem(const Json& json) {
   if (json.contains("further_kernels")) {
     for (const Json& kernel : json.at("further_kernels")) problem.kernels.push_back(read_kernel(kernel));
   }
+  if (json.contains("program")) problem.program = std::make_shared<const Program>(read_program(json.at("program")));
   if (json.contains("steps")) problem.steps = read_list<Step>(json.at("steps"), read_step);
   problem.constants = read_constants(json.at("constants"));
   for (const auto& [device, constants] : json.at("constants_by_device").items()) {
@@ -243,6 +245,7 @@ std::string serialise(const Problem& problem) {
     for (std::size_t k = 1; k < problem.kernels.size(); ++k) json["further_kernels"].push_back(write(problem.kernels[k]));
   }
   if (!problem.steps.empty()) json["steps"] = write_list(problem.steps);
+  if (problem.program) json["program"] = write(*problem.program);
   if (!problem.observers.empty()) json["observers"] = write_list(problem.observers);
   // A source may hold bytes that are not UTF-8 (a comment in Latin-1); they must not stop a session.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -45,6 +45,10 @@ void settle_buffers(const Table& root, std::vector<Kernel>& kernels);
 /// [kernels.NAME] and [workload]: kernels, the steps of a round, and the parameters that belong to one of them.
 void read_workload(const Table& root, const KernelContext& context, Problem& problem);
 
+// program_section.cpp
+/// [program]. `folder`: where relative paths begin.
+std::shared_ptr<const Program> read_program(const Table& table, const std::filesystem::path& folder);
+
 // goal_sections.cpp
 std::vector<Metric> read_metrics(const Table& table);
 ObjectiveSpec read_objective(const Table& parent, const toml::node& node);

@@ -14,6 +14,7 @@
 #include "ergotune/search/importance.hpp"
 #include "ergotune/search/ranking.hpp"
 #include "report/analysis_section.hpp"
+#include "search/known_names.hpp"
 #include "store/failure_groups.hpp"
 
 namespace ergotune {
@@ -322,7 +323,7 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
 
 Objective report_objective(const Recording& recording, const std::optional<std::string>& wanted) {
   const ObjectiveSpec goal = wanted ? ObjectiveSpec{*wanted, std::nullopt, {}} : recording.objective;
-  Objective objective = Objective::parse(goal, recording.metrics);
+  Objective objective = Objective::parse(goal, with_names(recording.metrics, column_names(recording)));
   if (!wanted) return objective;
   std::vector<Measurement> measurements;
   for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ergotune/search/objective.hpp"
+#include "search/known_names.hpp"
 #include "search/score_state.hpp"
 
 namespace ergotune {
@@ -15,7 +16,7 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
     spec = source.objective;
   else
     spec.text = objective_text;
-  Objective objective = Objective::parse(spec, source.metrics);
+  Objective objective = Objective::parse(spec, with_names(source.metrics, column_names(source)));
   if (objective.count() != 1)
     throw UserError(fmt::format("cannot score \"{}\": strategies are scored on one objective", spec.text));
 

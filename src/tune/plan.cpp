@@ -1,5 +1,6 @@
 #include "ergotune/tune/plan.hpp"
 
+#include "search/known_names.hpp"
 #include "tune/plan_run.hpp"
 
 namespace ergotune {
@@ -24,7 +25,7 @@ ObjectiveSpec last_objective(const Plan& plan, const Problem& problem) {
     spec = {};
     spec.text = text;
   }
-  return Objective::parse(spec, problem.metrics).spec();
+  return Objective::parse(spec, known_metrics(problem)).spec();
 }
 
 std::optional<double> least_energy(const SearchSpace& space, const TrueEnergy& truth) {

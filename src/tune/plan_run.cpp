@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/base/clock.hpp"
+#include "search/known_names.hpp"
 #include "tune/confirmation.hpp"
 
 namespace ergotune::plans {
@@ -118,7 +119,7 @@ Objective PlanRun::objective(const std::string& text) const {
   } else {
     spec.text = text;
   }
-  Objective out = Objective::parse(spec, problem_.metrics);
+  Objective out = Objective::parse(spec, known_metrics(problem_));
   if (out.kind() == Objective::Kind::pareto) {
     throw UserError(
         fmt::format("plan {}: a stage needs one best configuration, \"{}\" has many", plan_.name, spec.text));

@@ -44,33 +44,6 @@ std::string conditions_of(const TargetOptions& options, const LiveOptions& live,
   return text;
 }
 
-/// The control that sets the execution parameters on a device; null when there is none that may be used: then they are
-/// left out.
-/// `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
-std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options, bool named) {
-  if (target.problem.execution_parameters.empty() && !named) {
-    if (options.controls.empty()) return nullptr;
-    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
-                                "core_clock_mhz = 5",
-                                options.controls.front()));
-  }
-  std::string why_not;
-  std::unique_ptr<Control> control;
-  if (options.controls.size() > 1) throw UserError("one device takes one --control");
-  if (!options.controls.empty()) {
-    control = usable_control(options.controls.front(), &why_not);
-  } else {
-    control = control_for_device(device.uuid, device.pci_address, device.is_cpu, &why_not);
-  }
-  if (!control && named)
-    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
-  if (!control) {
-    target.notes.push_back("clocks and limits are left as they are: " + why_not);
-    target.problem.execution_parameters.clear();
-  }
-  return control;
-}
-
 /// Of each of the devices; none where one of them has none that may be used.
 std::vector<std::unique_ptr<Control>> find_controls(Target& target, const TargetOptions& options, bool named) {
   const std::vector<DeviceInfo> devices = target.live->devices();
@@ -176,6 +149,30 @@ bool names_quantity(const Problem& problem, const TargetOptions& options, const 
 }
 
 }  // namespace
+
+std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options, bool named) {
+  if (target.problem.execution_parameters.empty() && !named) {
+    if (options.controls.empty()) return nullptr;
+    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
+                                "core_clock_mhz = 5",
+                                options.controls.front()));
+  }
+  std::string why_not;
+  std::unique_ptr<Control> control;
+  if (options.controls.size() > 1) throw UserError("one device takes one --control");
+  if (!options.controls.empty()) {
+    control = usable_control(options.controls.front(), &why_not);
+  } else {
+    control = control_for_device(device.uuid, device.pci_address, device.is_cpu, &why_not);
+  }
+  if (!control && named)
+    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
+  if (!control) {
+    target.notes.push_back("clocks and limits are left as they are: " + why_not);
+    target.problem.execution_parameters.clear();
+  }
+  return control;
+}
 
 void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live) {
   target.identity = measured_identity(target);

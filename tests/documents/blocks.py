@@ -47,7 +47,8 @@ def check_toml(scratch, block):
         yield "the space is empty"
     if "[parameters]" not in text or "space_only" in text:
         return
-    tune = ["tune", "block.toml", "--device", device, "--no-store", "--budget", "3", "--json", "--quiet"]
+    on = ["--max-seconds", "0.1"] if "[program]" in text else ["--device", device]  # a program runs here
+    tune = ["tune", "block.toml", *on, "--no-store", "--budget", "3", "--json", "--quiet"]
     if block.marker == "here":
         result = scratch.ergotune("tune", "block.toml", "--no-store", "--budget", "3", "--no-confirm", "--json", "--quiet")
         if result.returncode != 0 or json.loads(result.stdout)["best"] is None:

@@ -54,6 +54,7 @@ def examples_in_help(bench, verb):
 def unknown_words(bench, words):
     """Verbs and options of a line of ergotune that there are not."""
     path = []
+    words = words[:words.index("--")] if "--" in words else words  # what follows is a program's
     while words and not words[0].startswith("-"):
         known = verbs(bench, tuple(path))
         if words[0] not in known:
@@ -83,6 +84,9 @@ def for_this_machine(words):
     if words[1] in ("tune", "measure") and re.search(r"\benergy\b", " ".join(words)) and "--device" not in words and "--sensor" not in words:
         words += ["--device", "sim:a100"]  # an energy needs a sensor
         changed.append("on sim:a100")
+    if words[1] == "program":
+        words = [*words[: words.index("--")], "--", "echo", "ran"]
+        changed.append("with another program")
     if any(word.startswith("examples/energy_kernels/") for word in words) and "--device" not in words:
         words += ["--device", "sim:h100"]  # they are CUDA only
         changed.append("on sim:h100")
@@ -103,6 +107,8 @@ def run_ergotune(scratch, words):
         yield from faults
         return
     reason = next((why for what, why in NOT_RUN.items() if what in words), None)
+    if words[1] == "program" and "--at" not in words:
+        reason = "runs a program for minutes"
     if words[1] == "counters" and any(word.startswith("sm_") for word in words) and not cupti_is_here():
         reason = "CUPTI is not here: pip package nvidia-cuda-cupti-cu12"
     if reason:

@@ -235,6 +235,8 @@ struct ObserverSpec {
   SourcePlace place;
 };
 
+struct Program;
+
 struct Problem {
   std::string name;
   std::string description;
@@ -244,6 +246,9 @@ struct Problem {
   std::vector<Kernel> kernels{1};
   /// A round of the workload; empty: every kernel once, in their order.
   std::vector<Step> steps;
+  /// A whole program instead of kernels (problem/program.hpp): its run is the round, and the one kernel is an empty one.
+  /// Null where kernels are tuned.
+  std::shared_ptr<const Program> program;
   Constants constants;
   /// Constants for devices whose name contains the key.
   std::map<std::string, Constants> constants_by_device;

@@ -19,6 +19,7 @@ enum class Producer {
   compiler,      ///< a property of the compiled code: the same in every round
   verification,  ///< the comparison of the outputs
   observer,      ///< one that was asked for
+  program,       ///< the system, of a whole program's run
 };
 std::string to_string(Producer producer);
 

@@ -1,0 +1,154 @@
+#include "evaluate/program_build.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/file_lock.hpp"
+#include "base/files.hpp"
+#include "base/hash.hpp"
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "evaluate/program_output.hpp"
+
+namespace ergotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+void append(std::string& text, const std::string& part) { text += fmt::format("{}:", part.size()) + part; }
+
+/// The build's folder is there and whole when this file beside it is.
+fs::path mark_of(const fs::path& folder) { return folder.string() + ".done"; }
+
+void touch(const fs::path& file) {
+  std::error_code error;
+  fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+}
+
+}  // namespace
+
+std::string ProgramBuilds::contents(const fs::path& file) {
+  const auto [entry, fresh] = hashes_.try_emplace(file.string());
+  if (fresh) entry->second = content_hash_of_file(file).value_or("");
+  return entry->second;
+}
+
+/// The words of all steps, and the contents of what they name.
+std::string ProgramBuilds::key_of(const ProgramTexts& texts) {
+  std::string all;
+  std::error_code error;
+  for (const auto& step : program_.build) {
+    const std::vector<std::string> words = texts.texts(step);
+    append(all, std::to_string(words.size()));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      append(all, words[i]);
+      const fs::path file = i == 0 ? find_program(words[i], beside_) : beside_ / words[i];
+      if (fs::is_regular_file(file, error)) append(all, contents(file));
+    }
+  }
+  for (const ProgramFile& file : program_.build_files) {
+    append(all, file.name);
+    append(all, texts.text(file.text));
+  }
+  for (const fs::path& source : program_.sources) {
+    if (!fs::is_directory(source, error)) {
+      append(all, contents(source));
+      continue;
+    }
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(source, fs::directory_options::skip_permission_denied, error))
+      if (entry.is_regular_file(error)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) append(all, file.lexically_relative(source).string() + contents(file));
+  }
+  return content_hash(all);
+}
+
+BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& folder, Supervisor& supervisor) const {
+  BuildOutcome outcome;
+  outcome.folder = folder;
+  const double begin = host_seconds();
+  texts.write(program_.build_files, folder);
+  for (std::size_t i = 0; i < program_.build.size(); ++i) {
+    SupervisedRun run;
+    run.arguments = texts.texts(program_.build[i]);
+    run.folder = folder.string();
+    run.time_limit = time_limit_;
+    const SupervisedResult result = supervisor.run(run);
+    outcome.stopped = result.stopped;
+    if (result.ok()) continue;
+    outcome.status = Status::compile_error;
+    const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
+    const std::string words = last_words(result.out, result.err);
+    if (!result.not_started.empty()) {
+      outcome.message = fmt::format("{} cannot be started: {}", step, result.not_started);
+    } else if (result.timed_out) {
+      outcome.message = fmt::format("{} took more than {:g} s and was ended (compile_time_limit)", step, time_limit_);
+    } else if (result.signal != 0) {
+      outcome.message = fmt::format("{} ended by signal {}", step, result.signal);
+    } else {
+      outcome.message = fmt::format("{} ended with exit code {}", step, result.exit_code);
+    }
+    if (!words.empty()) outcome.message += ":\n" + words;
+    break;
+  }
+  outcome.seconds = host_seconds() - begin;
+  return outcome;
+}
+
+BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor) {
+  // The key knows the folder by a name of its own: it is made of the key.
+  texts.set_folder("folder", beside_);
+  texts.set_folder("build", "/build");
+  const std::string key = key_of(texts);
+  if (const auto failed = failures_.find(key); failed != failures_.end()) return failed->second;
+  const fs::path folder = cache_ / key;
+  std::error_code error;
+  fs::create_directories(cache_, error);
+  if (error)
+    throw UserError(fmt::format("the folder for builds {} cannot be made: {}", cache_.string(), error.message()));
+  FileLock lock(folder.string() + ".lock");
+  std::error_code trouble;
+  while (!lock.take(trouble)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  BuildOutcome outcome;
+  outcome.folder = folder;
+  if (fs::exists(mark_of(folder), error) && fs::is_directory(folder, error)) {
+    touch(mark_of(folder));
+    return outcome;
+  }
+  fs::remove_all(folder, error);  // of a build that was cut off
+  fs::create_directories(folder, error);
+  texts.set_folder("build", folder);
+  outcome = make(texts, folder, supervisor);
+  if (outcome.status == Status::ok) {
+    (void)write_file(mark_of(folder), "");
+  } else {
+    fs::remove_all(folder, error);
+    if (!outcome.stopped) {
+      failures_[key] = outcome;
+      failures_[key].seconds = 0;
+    }
+  }
+  return outcome;
+}
+
+void ProgramBuilds::prune() const {
+  constexpr auto kUnused = std::chrono::hours(24 * 30);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(cache_, error)) {
+    if (entry.path().extension() != ".done") continue;
+    const auto used = fs::last_write_time(entry.path(), error);
+    if (error || fs::file_time_type::clock::now() - used < kUnused) continue;
+    fs::path folder = entry.path();
+    folder.replace_extension();
+    fs::remove(entry.path(), error);
+    fs::remove_all(folder, error);
+    fs::remove(folder.string() + ".lock", error);
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,45 @@
+// Builds of a program, each made once: in a folder of its own that is kept for sessions that come later.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/supervisor.hpp"
+#include "ergotune/measure/measurement.hpp"
+#include "evaluate/program_texts.hpp"
+
+namespace ergotune {
+
+struct BuildOutcome {
+  Status status = Status::ok;
+  std::string message;
+  std::filesystem::path folder;
+  double seconds = 0;    ///< what it took now; 0 where it was there
+  bool stopped = false;  ///< Supervisor::stop()
+};
+
+class ProgramBuilds {
+ public:
+  /// `cache`: where builds are kept. `beside`: the problem file's folder. `time_limit` in s for one step.
+  ProgramBuilds(const Program& program, std::filesystem::path cache, std::filesystem::path beside, double time_limit)
+      : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
+
+  /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
+  BuildOutcome build(ProgramTexts texts, Supervisor& supervisor);
+  /// Removes builds that nobody used for a month.
+  void prune() const;
+
+ private:
+  std::string key_of(const ProgramTexts& texts);
+  std::string contents(const std::filesystem::path& file);
+  BuildOutcome make(const ProgramTexts& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
+
+  const Program& program_;
+  std::filesystem::path cache_, beside_;
+  double time_limit_;
+  std::map<std::string, std::string> hashes_;      ///< of files, by name
+  std::map<std::string, BuildOutcome> failures_;   ///< by key
+};
+
+}  // namespace ergotune

@@ -1,0 +1,13 @@
+// What is refused before a target is opened.
+#pragma once
+
+#include "ergotune/store/recording.hpp"
+#include "ergotune/tune/target.hpp"
+
+namespace ergotune {
+
+/// Throws UserError: an objective over what nobody will ever say would spend the whole budget and find nothing. Names that
+/// the problem's metrics explain are not among Objective::quantities(). `recording`: what says it instead of a device; may be null.
+void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording);
+
+}  // namespace ergotune
