@@ -33,6 +33,7 @@ constexpr double kPeriod = 0.25;         // s between events of one stream
 constexpr double kPoll = 0.02;           // s between looks whether an answer is ready
 constexpr double kKeepAlive = 10;        // s
 constexpr double kMostSilence = 5;       // s: an energy window that never closes is nobody's
+constexpr int kIdle = 60;                // s a connection may lie unused
 constexpr double kPatience = 30;         // s a reader may leave its buffer full
 constexpr std::size_t kBuffer = 4 << 20;  // bytes a reader may be behind
 constexpr std::size_t kRowsAtOnce = 5000;
@@ -141,7 +142,7 @@ void WatchServer::State::listen(int wanted) {
   if (!http) throw Error("libevent cannot begin");
   evhttp_set_max_headers_size(http, 16 << 10);
   evhttp_set_max_body_size(http, 4 << 10);
-  evhttp_set_timeout(http, 60);
+  evhttp_set_timeout(http, kIdle);
   evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_POST);
   evhttp_set_gencb(http, [](evhttp_request* request, void* self) { static_cast<State*>(self)->handle(request); }, this);
   auto* socket = evhttp_bind_socket_with_handle(http, "127.0.0.1", static_cast<ev_uint16_t>(wanted));
@@ -204,8 +205,10 @@ void WatchServer::State::handle(evhttp_request* from) {
   if (pending.size() >= kMostPending) return send(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
   // Answered by the timer, which holds its peace while a CPU's energy is measured.
   pending.push_back({from, route});
+  evhttp_connection* connection = evhttp_request_get_connection(from);
+  bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), nullptr, nullptr);  // findings may take long
   evhttp_connection_set_closecb(
-      evhttp_request_get_connection(from),
+      connection,
       [](evhttp_connection* connection, void* self) { static_cast<State*>(self)->forget(connection); }, this);
   arm(0);
 }
@@ -238,7 +241,10 @@ void WatchServer::State::answer_pending() {
     }
     evhttp_request* request = it->request;
     it = pending.erase(it);
-    evhttp_connection_set_closecb(evhttp_request_get_connection(request), nullptr, nullptr);
+    evhttp_connection* connection = evhttp_request_get_connection(request);
+    const timeval idle{kIdle, 0};
+    bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), &idle, &idle);
+    evhttp_connection_set_closecb(connection, nullptr, nullptr);
     send(request, *answer);
   }
 }

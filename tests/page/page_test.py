@@ -209,6 +209,31 @@ class Server(Case):
         for reader in [quick, *lazy]:
             reader.close()
 
+    def test_the_board_is_seen_while_its_energy_is_measured(self):
+        board = pathlib.Path(options.ergotune).resolve().parent / "tests/fakes/nvml/libnvidia-ml.so.1"
+        if not board.exists():
+            self.skipTest("the fake board is not built")
+        environment = {**os.environ, "ERGOTUNE_DEVICE_LOCK": "off", "ERGOTUNE_NVML": str(board), "ERGOTUNE_FAKE_NVML_STATE": str(self.folder / "board"),
+                       "ERGOTUNE_STATE_DIR": str(self.folder / "state"), "ERGOTUNE_HELPER_SOCKET": str(self.folder / "nobody")}
+        tune = subprocess.Popen([options.ergotune, "tune", ROOT / "examples/vector_add/vector_add_c.toml", "--device", "host", "--objective", "energy",
+                                 "--sensor", "nvml:0/energy", "--budget", "4", "--no-confirm", "--store", self.folder / "energy.db", "--watch", "-q"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+        url = next(line for line in tune.stderr if line.startswith("Watch it at")).split()[-1]
+        parts = urllib.parse.urlsplit(url)
+        with socket.create_connection(("127.0.0.1", parts.port), timeout=100) as reader:
+            reader.sendall(f"GET /events?session=1&after=0&{parts.query} HTTP/1.1\r\nHost: 127.0.0.1:{parts.port}\r\n\r\n".encode())
+            got = b""
+            while b"event: end" not in got and (more := reader.recv(1 << 20)):
+                got += more
+        tune.communicate(timeout=100)
+        samples = [json.loads(line[6:]) for line in got.decode(errors="replace").split("\n") if line.startswith('data: {"next"')]
+        windows = [w for s in samples for w in s["window"]]
+        powers = [p for s in samples for p, w in zip(s["power_w"], s["window"]) if w == 1 and p is not None]
+        self.assertIn(1, windows, "the window whose energy counts")
+        self.assertIn(2, windows, "and its end")
+        self.assertTrue(powers and min(powers) > 0, powers)
+        self.assertTrue(any(c for s in samples for c in s["core_mhz"]), "clocks")
+
     def test_whatever_is_asked_it_goes_on(self):
         watch = self.watch(self.imported(100))
         for bytes_sent in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"GET " + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"POST /api/session/1/stop HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
