@@ -22,6 +22,9 @@ Fleet::Fleet(const Problem& problem, FleetOptions options) : problem_(problem), 
   if (wake_ < 0) throw Error("cannot make an event descriptor");
   for (const std::string& command : options_.commands) add_node(command, start_by_command(command, options_.program));
   for (std::size_t i = 0; i < options_.starts.size(); ++i) add_node(fmt::format("node {}", i), options_.starts[i]);
+  if (!options_.commands_file.empty())
+    for (const std::string& command : node_commands(options_.commands_file))
+      add_node(command, start_by_command(command, options_.program));
   if (nodes_.empty()) throw UserError("there is no node to measure on: --worker and --nodes name none");
   thread_ = std::thread([this] { loop(); });
   std::unique_lock lock(mutex_);

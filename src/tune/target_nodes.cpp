@@ -43,7 +43,6 @@ FleetOptions fleet_options(const TargetOptions& options) {
   if (options.live.nodes == "slurm") {
     for (std::string& command : node_commands(options.live.nodes)) fleet.commands.push_back(std::move(command));
   } else if (!options.live.nodes.empty()) {
-    for (std::string& command : node_commands(options.live.nodes)) fleet.commands.push_back(std::move(command));
     fleet.commands_file = options.live.nodes;
   }
   fleet.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
