@@ -71,7 +71,7 @@ void Scheduler::hand_out() {
     if (!slot.seat().idle() || (compiling_disturbs_ && farm_->busy())) continue;
     if (one_at_a_time_ && somebody_measures()) continue;
     start_next(slot);
-    if (one_at_a_time_ && slot.running()) first_slot_ = slot.number() + 1;  // each in its turn
+    if (slot.running()) first_slot_ = slot.number() + 1;  // each in its turn
   }
   const auto measures = [this](const Slot& slot) { return slot.running() || slot.next(waiting_) != nullptr; };
   if (compiling_disturbs_ && std::any_of(slots_.begin(), slots_.end(), measures)) return;
