@@ -252,7 +252,7 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
 
 WisdomDevice wisdom_device(const std::string& name, const std::string& backend, const Constants& known) {
   Constants properties = known;
-  if (const DeviceProfile* profile = profile_of(name)) properties.insert(profile->properties.begin(), profile->properties.end());
+  if (const DeviceProfile* profile = known.empty() ? profile_of(name) : nullptr) properties.insert(profile->properties.begin(), profile->properties.end());
   WisdomDevice device;
   device.name = name;
   device.backend = backend;

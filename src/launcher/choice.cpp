@@ -8,18 +8,6 @@
 #include "launcher/tuned_kernel.hpp"
 
 namespace ergotune::launcher {
-namespace {
-
-/// As TunedKernel notes what failed.
-std::string values_text(const Problem& problem, const Configuration& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem.parameters[i].name, values[i].to_string());
-  return text;
-}
-
-}  // namespace
-
 std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() const {
   auto records = std::make_shared<std::vector<WisdomRecord>>();
   for (const auto& folder : settings_.wisdom) {
@@ -37,13 +25,15 @@ void TunedKernel::reload() {
     told_.clear();
   }
   auto fresh = read_all_wisdom();
+  std::vector<Site*> sites;
   {
     const std::lock_guard lock(mutex_);
     wisdom_ = std::move(fresh);
-    for (auto& [place, site] : sites_) {
-      const std::lock_guard knowing(site->mutex);
-      site->failed.clear();
-    }
+    for (auto& [place, site] : sites_) sites.push_back(site.get());
+  }
+  for (Site* site : sites) {  // never both at once: choose() warns with a site's mutex held
+    const std::lock_guard knowing(site->mutex);
+    site->failed.clear();
   }
   table_.forget_decisions();
 }
@@ -59,7 +49,7 @@ void TunedKernel::warn_once(const std::string& message) const {
 std::string TunedKernel::refusal(const Site& site, const Constants& constants, const WisdomRecord& record) const {
   try {
     const Configuration values = wisdom_configuration(problem_, constants, record);
-    const auto failed = site.failed.find(values_text(problem_, values));
+    const auto failed = site.failed.find(values_text(values));
     if (failed != site.failed.end()) return "it failed here: " + failed->second;
     const ConfigurationScope names(problem_.parameters, values, constants, kernel_->name);
     const LaunchGeometry geometry = make_geometry(kernel_->launch, names.scope());

@@ -69,13 +69,6 @@ Value value_of(ElementType type, std::uint64_t bits) {
   return static_cast<std::int64_t>(bits);
 }
 
-std::string values_text(const Problem& problem, const Configuration& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem.parameters[i].name, values[i].to_string());
-  return text;
-}
-
 }  // namespace
 
 TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
@@ -113,6 +106,13 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   wisdom_ = read_all_wisdom();
   capture_ = CaptureWish::from_environment();
   capturing_ = capture_.means(name_);
+}
+
+std::string TunedKernel::values_text(const Configuration& values) const {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem_.parameters[i].name, values[i].to_string());
+  return text;
 }
 
 TunedKernel::~TunedKernel() { background_.reset(); }
@@ -174,7 +174,7 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
 }
 
 int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments, std::string& error) {
-  error = fmt::format("{} ({}): {}", name_, values_text(problem_, decision.configuration), native_->error_text(code));
+  error = fmt::format("{} ({}): {}", name_, values_text(decision.configuration), native_->error_text(code));
   if (decision.is_default || !native_->blames_launch(code)) return code;
   const Decision* otherwise = nullptr;
   {
@@ -183,17 +183,17 @@ int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int
     if (otherwise == &decision) {
       Site& site = site_at(entry.key.place);
       warn(fmt::format("the tuned configuration {} cannot be launched here ({}); the default is used from now on",
-                       values_text(problem_, decision.configuration), native_->error_text(code)));
+                       values_text(decision.configuration), native_->error_text(code)));
       {
         const std::lock_guard knowing(site.mutex);
-        site.failed[values_text(problem_, decision.configuration)] = native_->error_text(code);
+        site.failed[values_text(decision.configuration)] = native_->error_text(code);
       }
       const Constants constants = constants_at(site, entry.key);
       otherwise = &settle(entry, site, constants, choose_default(constants, "the default: the tuned configuration cannot be launched here"));
     }
   }
   const int again = otherwise->plan.code->launch(otherwise->plan, queue, arguments.data());
-  if (again != 0) error = fmt::format("{} ({}): {}", name_, values_text(problem_, otherwise->configuration), native_->error_text(again));
+  if (again != 0) error = fmt::format("{} ({}): {}", name_, values_text(otherwise->configuration), native_->error_text(again));
   return again;
 }
 
@@ -228,6 +228,7 @@ std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key,
     try {
       if (!is_compiled(site, job_for(site, constants, candidate))) continue;
       auto meanwhile = choose_default(constants, "until the one that is wanted is compiled: " + wanted.reason);
+      meanwhile->is_default = candidate == meanwhile->configuration;
       meanwhile->configuration = candidate;
       add_plan(*meanwhile, site, key.place, constants);
       return meanwhile;
@@ -244,7 +245,7 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
     add_plan(*wanted, site, entry.key.place, constants);
   } catch (const Error& error) {
     if (wanted->is_default) throw;
-    const std::string values = values_text(problem_, wanted->configuration);
+    const std::string values = values_text(wanted->configuration);
     warn(fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
     site.failed[values] = error.what();
     wanted = choose_default(constants, "the default: the tuned configuration does not compile or load here");

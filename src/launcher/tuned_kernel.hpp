@@ -100,6 +100,7 @@ class TunedKernel {
   void add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants);
   std::shared_ptr<Code> code_for(Site& site, const Place& place, const Job& job);
   std::shared_ptr<const std::vector<WisdomRecord>> read_all_wisdom() const;
+  std::string values_text(const Configuration& values) const;
   void warn(const std::string& message) const { settings_.warn(name_ + ": " + message); }
   /// Each message once.
   void warn_once(const std::string& message) const;

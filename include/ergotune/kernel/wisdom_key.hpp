@@ -45,8 +45,8 @@ std::string space_hash(const Problem& problem);
 Configuration wisdom_configuration(const Problem& problem, const Constants& constants, const WisdomRecord& record);
 
 WisdomDevice wisdom_device(const DeviceInfo& info);
-/// From less: name, "cuda" ..., device properties as far as they are known ("device.compute_capability" ...). What a
-/// shipped profile knows of the name is added.
+/// From less: name, "cuda" ..., device properties ("device.compute_capability" ...); without any what a shipped profile
+/// knows of the name.
 WisdomDevice wisdom_device(const std::string& name, const std::string& backend, const Constants& properties);
 
 }  // namespace ergotune

@@ -28,7 +28,7 @@ typedef struct ergotune_options {
   const char* objective;   /* preferred where there is wisdom for several; default: $ERGOTUNE_OBJECTIVE */
   const char* cache;       /* folder of compiled code; default: ~/.cache/ergotune/compiled; "none": nothing is kept */
   int background;          /* 1: a thread of the launcher's compiles, and the default (or what ran last) runs meanwhile */
-  void (*warn)(const char* message, void* data); /* default: a line on standard error */
+  void (*warn)(const char* message, void* data); /* default: a line on standard error; it may call nothing of this */
   void* data;
 } ergotune_options;
 

@@ -284,6 +284,17 @@ EXPORT int cuCtxSynchronize() {
     if (!stream->queue.empty()) return 999;  // it would never return
   return surface();
 }
+EXPORT int cuCtxGetDevice(int* device) {
+  *device = 0;
+  return enter_with_context("cuCtxGetDevice");
+}
+EXPORT int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* size, std::uint64_t address) {
+  const auto after = state.memory.upper_bound(address);
+  if (after == state.memory.begin()) return 1;
+  *base = std::prev(after)->first;
+  *size = std::prev(after)->second.first;
+  return enter_with_context("cuMemGetAddressRange_v2");
+}
 EXPORT int cuPointerGetAttribute(void* value, int attribute, std::uint64_t address) {
   const auto after = state.memory.upper_bound(address);
   if (attribute != 9 || after == state.memory.begin()) return 1;
@@ -512,6 +523,10 @@ EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   static_cast<Stream*>(stream)->capturing = true;
   static_cast<Stream*>(stream)->graph = {};
   return 0;
+}
+EXPORT int cuStreamIsCapturing(void* stream, int* status) {
+  *status = static_cast<Stream*>(stream)->capturing ? 1 : 0;
+  return enter_with_context("cuStreamIsCapturing");
 }
 EXPORT int cuStreamEndCapture(void* stream, void** graph) {
   auto* queue = static_cast<Stream*>(stream);
