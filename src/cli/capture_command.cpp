@@ -132,10 +132,16 @@ std::vector<SeenKernel*> settle(Seen& seen, const CaptureArguments& arguments, c
   return settled;
 }
 
+/// A name that leaves room for the rest of its line; --json has it whole.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kMost = 56;
+  return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
+}
+
 void print_kernels(Seen& seen, bool timed) {
   Table table({"kernel", "launches", "time", "geometry of the first", ""});
   for (const SeenKernel* kernel : by_time(seen))
-    table.add({kernel->name, fmt::format("{}", kernel->launches), kernel->timed ? human(kernel->seconds, "s") : timed ? "?" : "-",
+    table.add({shortened(kernel->name), fmt::format("{}", kernel->launches), kernel->timed ? human(kernel->seconds, "s") : timed ? "?" : "-",
                kernel->shape, !kernel->folder.empty() ? "captured" : kernel->refusal.empty() ? "" : "cannot be captured: " + kernel->refusal});
   for (const std::size_t column : {0u, 3u, 4u}) table.align_left(column);
   fmt::print("{}", table.to_string(0, terminal_width()));

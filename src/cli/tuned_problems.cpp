@@ -89,15 +89,12 @@ void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
     return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>() : std::string();
   };
   Tuned tuned{load_problem(folder), field("kernel"), field("source_hash"), field("options"), {}};
-  if (tuned.kernel.empty() || tuned.source_hash.empty()) {
-    notes_.push_back(fmt::format("{} is damaged: its kernel stays as it is", (folder / kCaptureRecord).string()));
-    return;
-  }
+  if (tuned.kernel.empty() || tuned.source_hash.empty())
+    throw UserError("this record of a capture is damaged; capture the kernel again", {(folder / kCaptureRecord).string(), 0, 0});
   const std::string name = wisdom_name(tuned.problem, tuned.problem.kernel());
-  for (const fs::path& place : {wisdom, folder}) {
-    if (!tuned.records.empty()) break;
-    auto known = read_wisdom(wisdom_file(place, name));
-    if (!known) continue;
+  auto known = read_wisdom(wisdom_file(wisdom, name));
+  if (!known) known = read_wisdom(wisdom_file(folder, name));
+  if (known) {
     notes_.insert(notes_.end(), known->warnings.begin(), known->warnings.end());
     tuned.records = std::move(known->records);
   }

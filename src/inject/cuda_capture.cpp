@@ -122,9 +122,7 @@ void CudaCapture::take_code(const Call& call, const capture::Demangled& name) {
     launch_.compiled = true;
     launch_.function = call.symbol;
     launch_.source_file = "kernel.cubin";
-    launch_.source = Code::get().code_object_with(call.symbol);
-    if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
-    return;
+    return;  // the launch itself may be what loads it
   }
   launch_.function = function;
   launch_.source_file = "kernel.cu";
@@ -205,6 +203,8 @@ std::vector<std::byte> CudaCapture::read(const Region& region) {
 std::vector<std::string> CudaCapture::finish(const std::string& folder) {
   if (const int code = Driver::get().cuCtxSynchronize(); code != 0)
     throw std::runtime_error("the launch failed (" + std::to_string(code) + ")");
+  if (launch_.compiled) launch_.source = Code::get().code_object_with(launch_.function);
+  if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
   for (const Region& region : regions_) launch_.arguments[region.argument].after = read(region);
   return capture::write_capture(launch_, folder);
 }

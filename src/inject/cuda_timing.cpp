@@ -11,6 +11,7 @@ namespace {
 struct Pair {
   Handle start = nullptr, stop = nullptr;
   std::shared_ptr<KernelLog::Entry> entry;
+  bool first = false;
 };
 struct Waiting {
   std::mutex mutex;
@@ -56,7 +57,7 @@ void stop_timing(const std::shared_ptr<KernelLog::Entry>& entry, Handle started,
   std::size_t many = 0;
   {
     const std::lock_guard lock(waiting().mutex);
-    waiting().pairs.push_back({started, stop, entry});
+    waiting().pairs.push_back({started, stop, entry, entry->launches == 1});
     many = waiting().pairs.size();
   }
   if (many % 64 == 0) collect_times();
@@ -73,7 +74,7 @@ void collect_times() {
   for (const Pair& pair : ended) {
     float milliseconds = 0;
     if (Driver::get().cuEventElapsedTime(&milliseconds, pair.start, pair.stop) == 0 && milliseconds > 0)
-      KernelLog::get().add_time(*pair.entry, static_cast<std::uint64_t>(milliseconds * 1e6));
+      KernelLog::get().add_time(*pair.entry, static_cast<std::uint64_t>(milliseconds * 1e6), pair.first);
     destroy(pair.start);
     destroy(pair.stop);
   }

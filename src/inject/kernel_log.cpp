@@ -47,8 +47,8 @@ std::uint64_t KernelLog::count(Entry& entry, const LaunchShape& shape, const std
   return launch;
 }
 
-void KernelLog::add_time(Entry& entry, std::uint64_t nanoseconds) {
-  entry.nanoseconds += nanoseconds;
+void KernelLog::add_time(Entry& entry, std::uint64_t nanoseconds, bool first) {
+  (first ? entry.first_nanoseconds : entry.nanoseconds) += nanoseconds;
   ++entry.timed;
 }
 
@@ -83,11 +83,14 @@ void KernelLog::report(bool now) {
   for (const auto& [key, entry] : entries_) {
     const std::uint64_t launches = entry->launches, timed = entry->timed;
     if (launches == 0 || (entry->reported && launches == entry->reported_launches && timed == entry->reported_timed)) continue;
+    // as if the first had taken as long as the others
+    const std::uint64_t first = entry->first_nanoseconds, others = entry->nanoseconds;
+    const std::uint64_t nanoseconds = first && timed > 1 ? others + others / (timed - 1) : others + first;
     entry->reported = true;
     entry->reported_launches = launches;
     entry->reported_timed = timed;
     Session::get().tell({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name, entry->hash,
-                         entry->options, std::to_string(launches), std::to_string(timed), std::to_string(entry->nanoseconds),
+                         entry->options, std::to_string(launches), std::to_string(timed), std::to_string(nanoseconds),
                          entry->first_shape, entry->arguments, entry->refusal});
   }
 }

@@ -30,6 +30,8 @@ class KernelLog {
     /// Other names that a user may call it by.
     std::vector<std::string> also;
     std::atomic<std::uint64_t> launches{0}, timed{0}, nanoseconds{0};
+    /// Of the first launch alone, where loading its code counts, too: only used where there is no other.
+    std::atomic<std::uint64_t> first_nanoseconds{0};
     /// Set once: by the launch that is captured, or that cannot be.
     std::atomic<bool> settled{false};
     std::string first_shape, arguments;
@@ -44,7 +46,7 @@ class KernelLog {
   std::shared_ptr<Entry> entry(const std::string& name, const std::string& source, const std::string& options);
   /// Counts one; its number from 0 on.
   std::uint64_t count(Entry& entry, const LaunchShape& shape, const std::string& arguments);
-  void add_time(Entry& entry, std::uint64_t nanoseconds);
+  void add_time(Entry& entry, std::uint64_t nanoseconds, bool first = false);
   void refuse(Entry& entry, const std::string& why);
   /// Whether this launch is the one to capture; says yes once for a kernel, and once in all where the user names one.
   bool claims(Entry& entry, std::uint64_t launch);
