@@ -17,7 +17,7 @@ using namespace opencl;
 /// Kernel objects of one program: setting arguments is no business of two threads at once, so that each takes one of its own.
 class OpenclCode : public Code {
  public:
-  OpenclCode(Program program, std::string entry) : program_(std::move(program)), entry_(std::move(entry)) {
+  OpenclCode(opencl::Program program, std::string entry) : program_(std::move(program)), entry_(std::move(entry)) {
     slots_[0].kernel = make();
   }
   ~OpenclCode() override {
@@ -71,7 +71,7 @@ class OpenclCode : public Code {
       if (turn % slots_.size() == slots_.size() - 1) std::this_thread::yield();
     }
   }
-  Program program_;
+  opencl::Program program_;
   std::string entry_;
   std::array<Slot, 16> slots_;
 };
@@ -94,7 +94,7 @@ class OpenclNative : public Native {
   }
   std::shared_ptr<Code> load(const Place& place, const Binary& binary) const override {
     const Context context(static_cast<cl_context>(place.context));
-    return std::make_shared<OpenclCode>(Program::from_portable(context, static_cast<cl_device_id>(place.device), PortableProgram::unpack(binary.bytes)),
+    return std::make_shared<OpenclCode>(opencl::Program::from_portable(context, static_cast<cl_device_id>(place.device), PortableProgram::unpack(binary.bytes)),
                                         binary.entry);
   }
   void enter(const Place&) const override {}
