@@ -284,17 +284,6 @@ EXPORT int cuCtxSynchronize() {
     if (!stream->queue.empty()) return 999;  // it would never return
   return surface();
 }
-EXPORT int cuCtxGetDevice(int* device) {
-  *device = 0;
-  return enter_with_context("cuCtxGetDevice");
-}
-EXPORT int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* size, std::uint64_t address) {
-  const auto after = state.memory.upper_bound(address);
-  if (after == state.memory.begin()) return 1;
-  *base = std::prev(after)->first;
-  *size = std::prev(after)->second.first;
-  return enter_with_context("cuMemGetAddressRange_v2");
-}
 EXPORT int cuPointerGetAttribute(void* value, int attribute, std::uint64_t address) {
   const auto after = state.memory.upper_bound(address);
   if (attribute != 9 || after == state.memory.begin()) return 1;
