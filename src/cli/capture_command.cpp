@@ -243,7 +243,7 @@ void add_capture_command(Verb app) {
   verb.add_flag("--force", arguments->force, "Replace what was captured before");
   add_json_option(verb, arguments->json);
   verb.footer("The program runs once. With --json its standard output goes to standard error.\n"
-              "Example: ergotune capture --kernel gemm -o captured -- ./app --size 1024\n"
+              "Example: ergotune capture --kernel scale -o captured -- ./app\n"
               "         ergotune tune captured");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });

@@ -114,7 +114,7 @@ void add_run_command(Verb app) {
   add_json_option(verb, arguments->json);
   verb.footer("What is not known, or does not work, runs as the program has it. With --json the program's standard output goes to\n"
               "standard error.\n"
-              "Example: ergotune run --wisdom captured -- ./app --size 1024");
+              "Example: ergotune run --wisdom captured -- ./app");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

@@ -139,7 +139,19 @@ def samples(scratch, name):
     scratch.write(name, "clock_mhz,power_w,time_s\n" + "\n".join(rows) + "\n")
 
 
+def application(scratch, name):
+    """An OpenCL program of somebody else's."""
+    (scratch.path / name).symlink_to(scratch.bench.build / "tests/opencl_program")
+
+
+def captured(scratch, name):
+    scratch.provide("./app")
+    scratch.must("capture", "-o", name, "--", "./app")
+
+
 MAKERS = {
+    "./app": application,
+    "captured": captured,
     "gemm.toml": problem,
     "problem.toml": problem,
     "saxpy.toml": problem_with_clocks,

@@ -115,7 +115,8 @@ def run_ergotune(scratch, words):
         bench.say(f"  parsed, not run ({reason}): {' '.join(words)}")
         return
     for word in words[2:]:
-        scratch.provide(word.removeprefix("replay:"))
+        if words[1] != "capture" or word == "./app":  # what it writes is not there before
+            scratch.provide(word.removeprefix("replay:"))
     if words[1] in READERS and not [word for word in words[2:3] if not word.startswith("-")]:
         scratch.provide("ergotune.db")
     actual, changed = for_this_machine(words)

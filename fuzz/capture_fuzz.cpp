@@ -1,0 +1,33 @@
+// What stands between the command and libraries in other programs, and what those read of a program: messages, .npy headers,
+// sources, names and options. Nothing may come out but an answer, and a message that is read must be written back the same.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/npy.hpp"
+#include "capture/capture_folder.hpp"
+#include "capture/messages.hpp"
+#include "capture/scalar_type.hpp"
+#include "capture/signature.hpp"
+#include "capture/source_words.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ergotune::capture;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const Decoded decoded = decode(bytes);
+  if (decoded.state == Decoded::State::whole && encode(decoded.message) != bytes.substr(0, decoded.size)) std::abort();
+  if (const auto header = ergotune::read_npy_header(bytes); header && header->data_offset > size) std::abort();
+  // the first line is a kernel's name, what follows its source
+  const std::size_t end = bytes.find('\n');
+  const std::string name(bytes.substr(0, end));
+  const std::string_view source = end == std::string_view::npos ? std::string_view() : bytes.substr(end);
+  (void)words_of(source);
+  if (!name.empty()) (void)parameters_in_source(source, name);
+  (void)parameters_of(name, false);
+  (void)element_of(name);
+  for (const std::string& option : split_options(std::string(source)))
+    if (option.empty()) std::abort();
+  return 0;
+}
