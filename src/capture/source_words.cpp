@@ -50,9 +50,10 @@ std::set<std::string, std::less<>> words_of(std::string_view source) {
 
 bool relies_on_block(std::string_view word) {
   constexpr std::string_view kWords[] = {"barrier",        "__local",    "local",          "reqd_work_group_size",
+                                         "work_group_barrier", "work_group_all", "work_group_any", "work_group_broadcast",
                                          "async_work_group_copy", "__shared__", "__syncthreads", "cooperative_groups"};
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords) || word.starts_with("work_group_") ||
-         word.starts_with("sub_group_") || word.starts_with("get_sub_group") || word.starts_with("__shfl");
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords) || word.starts_with("work_group_reduce_") ||
+         word.starts_with("work_group_scan_") || word.starts_with("sub_group_") || word.starts_with("get_sub_group") || word.starts_with("__shfl");
 }
 
 bool asks_for_block(std::string_view word) {

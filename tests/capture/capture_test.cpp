@@ -95,7 +95,7 @@ TEST(Blocks, OnlyWordsOutsideOfCommentsTellThatTheBlockStays) {
   CapturedLaunch launch;
   launch.source = "// barrier(\n/* __local */ __kernel void f(__global int* x) { x[get_global_id(0)] = 1; printf(\"barrier\"); }";
   EXPECT_EQ(block_use(launch), BlockUse::none);
-  launch.source += " int g() { return get_local_id(0); }";
+  launch.source += " int g() { int work_group_start = 0; return get_local_id(0) + work_group_start; }";
   EXPECT_EQ(block_use(launch), BlockUse::asked);
   launch.source += " void h() { barrier(1); }";
   EXPECT_EQ(block_use(launch), BlockUse::relied_on);
