@@ -195,6 +195,7 @@ void tune(const TuneArguments& arguments) {
   // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
+  if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
   Asked asked = read(arguments);
   const std::string plan = asked.problem.settings.plan;
   if (is_live(asked.setup.device) && names_several_devices(asked.setup.device)) {

@@ -1,7 +1,9 @@
 #include "cli/wisdom_records.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "cli/results.hpp"
@@ -117,6 +119,13 @@ std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem
   if (wisdom.empty())
     throw UserError("nothing has worked in these results, so there is no best to export", {results.string(), 0, 0});
   return wisdom;
+}
+
+void refuse_unwritable(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
+  if (error) throw UserError(fmt::format("wisdom cannot be written here: {}; name another folder", error.message()), {folder.string(), 0, 0});
 }
 
 std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder, const std::map<std::string, std::vector<WisdomRecord>>& wisdom) {

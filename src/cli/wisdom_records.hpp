@@ -16,6 +16,9 @@ namespace ergotune::cli {
 std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem::path& results, std::int64_t session,
                                                            const std::optional<std::string>& objective);
 
+/// Makes the folder, and throws UserError where nothing can be written to it: before hours are spent on what goes there.
+void refuse_unwritable(const std::filesystem::path& folder);
+
 /// One file that was written.
 struct WrittenWisdom {
   std::filesystem::path file;

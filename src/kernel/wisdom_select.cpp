@@ -48,7 +48,8 @@ const Candidate& best_of(const std::vector<Candidate>& equals, const std::string
   const auto newer = [](const Candidate& a, const Candidate& b) {
     return std::tuple(a.record->tuned_at, to_json_line(*b.record)) > std::tuple(b.record->tuned_at, to_json_line(*a.record));
   };
-  std::string objective = wanted;
+  // "max gflops" is kept as "gflops" with its direction
+  std::string objective = wanted.starts_with("max ") || wanted.starts_with("min ") ? wanted.substr(4) : wanted;
   bool maximise = false;
   const auto has = [&](const Candidate& c) { return c.record->objective == objective; };
   const Candidate* first = nullptr;

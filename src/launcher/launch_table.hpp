@@ -42,7 +42,7 @@ struct LaunchEntry {
   std::atomic<const Decision*> decision{nullptr};
   std::mutex mutex;
   bool settled = false;  ///< false: something better may be on its way
-  bool captured = false;
+  std::atomic<bool> captured{false};
 };
 
 class LaunchTable {

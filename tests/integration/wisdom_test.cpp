@@ -11,7 +11,9 @@
 namespace ergotune::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const char* kKernel = R"(
 name = "scaling"
@@ -80,6 +82,9 @@ TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
   EXPECT_EQ(records[0]["provenance"], "simulated");
   EXPECT_TRUE(records[0]["quantities"].contains("rate"));
   EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--no-store", "--wisdom", "w"}).exit_code, 2);
+  const auto refused = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--wisdom", "/proc/nothing"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot be written here"), Not(HasSubstr("Tuning")))) << "before anything is measured";
 }
 
 TEST_F(Tuned, AChangedSourceMakesItStaleAndACommentDoesNot) {

@@ -103,6 +103,7 @@ TEST(WisdomSelection, TheObjectiveAskedForAndItsDirectionDecide) {
   }
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 2);
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "gflops"})), 4);
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "max gflops"})), 4);
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}})), 4) << "the newest says what is wanted";
   records[1].provenance = "simulated";
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 1) << "measured first";
