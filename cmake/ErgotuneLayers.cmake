@@ -1,7 +1,7 @@
-# ergotune_unity(TARGET source...): a wheel compiles several files as one where their names allow it (unity_groups.py), which
-# takes less processor time. Everybody else compiles a file alone, which is quicker after a change.
+# ergotune_unity(TARGET source...): with ERGOTUNE_UNITY several files are compiled as one where their names allow it
+# (unity_groups.py), which takes less processor time for who builds everything once. For who changes a file it takes more.
 function(ergotune_unity target)
-  if(NOT SKBUILD AND NOT ERGOTUNE_UNITY)
+  if(NOT ERGOTUNE_UNITY)
     return()
   endif()
   find_package(Python COMPONENTS Interpreter)

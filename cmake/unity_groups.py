@@ -1,6 +1,6 @@
 """unity_groups.py SOURCE...: which files may be compiled as one. Prints "GROUP FILE", groups numbered from 0.
 
-For a wheel, which everybody builds from nothing (cmake/ErgotuneLayers.cmake). Names of our own files' anonymous namespaces stand at the
+For who builds everything once (ERGOTUNE_UNITY, cmake/ErgotuneLayers.cmake). Names of our own files' anonymous namespaces stand at the
 first column; two files that define the same one, even as overloads, are kept apart, and so are files of different namespaces and a file
 that defines what some header calls a type.
 """

@@ -13,6 +13,7 @@ PYBIND11_MODULE(_core, module) {
   python::bind_tensors(module);
   python::bind_space(module);
   python::bind_quantities(module);
+  python::bind_devices(module);
   python::bind_search(module);
   python::bind_rows(module);
   python::bind_store(module);

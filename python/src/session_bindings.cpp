@@ -5,7 +5,6 @@
 
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/device/device.hpp"
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "ergotune/problem/setting_table.hpp"
@@ -340,17 +339,6 @@ py::dict run_plans(Problem problem, const py::dict& settings, std::string plans,
   return out;
 }
 
-py::dict to_dict(const DeviceInfo& info) {
-  py::dict out, properties;
-  for (const auto& [name, value] : info.properties) properties[py::str(name)] = from_value(value);
-  out["id"] = info.id;
-  out["name"] = info.name;
-  out["uuid"] = info.uuid.empty() ? py::object(py::none()) : py::str(info.uuid);
-  out["backend"] = info.backend;
-  out["properties"] = properties;
-  return out;
-}
-
 }  // namespace
 
 void adapt_problem(Problem& problem, const py::dict& given) {
@@ -383,24 +371,6 @@ void bind_tuning(py::module_& module) {
       entry["determines_results"] = row.determines_results();
       list.append(entry);
     }
-    return list;
-  });
-  module.def("device", [](const std::string& id) {
-    DeviceInfo info;
-    {
-      py::gil_scoped_release released;
-      info = devices_named(id).front();
-    }
-    return to_dict(info);
-  });
-  module.def("devices", [] {
-    std::vector<DeviceInfo> found;
-    {
-      py::gil_scoped_release released;
-      found = list_devices();
-    }
-    py::list list;
-    for (const auto& info : found) list.append(to_dict(info));
     return list;
   });
 }
