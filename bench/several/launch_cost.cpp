@@ -115,9 +115,9 @@ std::function<void()> by_hand_opencl(const TunersRound& tuners, const std::strin
   static Context context(entry);
   cl_int code = CL_SUCCESS;
   const auto kernel = [&](std::size_t k) {
-    static std::vector<std::shared_ptr<Program>> kept;
-    kept.push_back(std::make_shared<Program>(
-        Program::from_portable(context, entry.device, PortableProgram::unpack(tuners.binaries[k].bytes))));
+    static std::vector<std::shared_ptr<opencl::Program>> kept;
+    kept.push_back(std::make_shared<opencl::Program>(
+        opencl::Program::from_portable(context, entry.device, PortableProgram::unpack(tuners.binaries[k].bytes))));
     const cl_kernel made = api().clCreateKernel(kept.back()->get(), tuners.binaries[k].entry.c_str(), &code);
     check(code, DeviceFault::launch, "clCreateKernel");
     return made;
