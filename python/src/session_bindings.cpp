@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "bindings.hpp"
+#include "board_values.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
@@ -179,21 +180,6 @@ py::dict importance_dict(const std::vector<Parameter>& parameters, const Importa
     ruled_out.append(py::dict(py::arg("parameter") = parameters[out.parameter].name,
                               py::arg("value") = out.value.to_string(), py::arg("tried") = out.tried));
   return py::dict(py::arg("provenance") = "modelled", py::arg("shares") = shares, py::arg("ruled_out") = ruled_out);
-}
-
-/// Where several boards measured: which, how much, and how they compare.
-py::list board_list(const SessionResult& result) {
-  py::list boards;
-  for (const BoardResult& board : result.boards) {
-    py::dict factors;
-    for (const auto& [name, factor] : board.factors)
-      factors[name.c_str()] = py::dict(py::arg("value") = factor.value, py::arg("standard_error") = factor.standard_error, py::arg("n") = factor.n);
-    boards.append(py::dict(py::arg("board") = board.board, py::arg("id") = board.id, py::arg("name") = board.name,
-                           py::arg("lost") = board.lost, py::arg("measured") = board.results,
-                           py::arg("busy_seconds") = board.busy_seconds, py::arg("idle_seconds") = board.idle_seconds,
-                           py::arg("factors") = factors));
-  }
-  return boards;
 }
 
 py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, const SessionResult& result) {

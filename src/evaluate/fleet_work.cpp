@@ -306,7 +306,8 @@ void Fleet::give_up_if_nobody_is_left() {
   if (broken_ || !options_.commands_file.empty()) return;
   if (std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->phase != Phase::given_up; })) return;
   const std::string words = "no node is left to measure on; the last was " + last_words_;
-  broken_ = user_error_ ? std::make_exception_ptr(UserError(words)) : std::make_exception_ptr(Error(words));
+  // Commands that never gave an agent are for their user to mend.
+  broken_ = user_error_ || !open_ ? std::make_exception_ptr(UserError(words)) : std::make_exception_ptr(Error(words));
   changed_.notify_all();
 }
 
