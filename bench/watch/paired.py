@@ -78,8 +78,9 @@ def large(options, folder, browser):
     print(f"  the answer after {time.monotonic() - begun:.2f} s")
     page.value("new Promise(done => setTimeout(done, 1500))")
     took = "(() => {{ const t = performance.now(); {} ; return performance.now() - t; }})()"
-    for words, what in (("open explore", "ergotune.openView('explore')"), ("draw all three figures anew", "ergotune.figures.forEach(f => f.draw())"),
-                        ("scatter anew", "ergotune.figures[0].draw()"), ("a brush, and all figures", "ergotune.keep.brushes.set('time', [0.0012, 0.0014]); ergotune.figures.forEach(f => f.draw())"),
+    for words, what in (("open explore", "ergotune.openView('explore')"), ("another colour", "(v => { v.settings.colour = v.settings.colour ? '' : 'energy'; v.redraw(); })(ergotune.views.find(v => v.name === 'explore'))"),
+                        ("a brush that keeps a fifth", "ergotune.keep.brushes.set('time', [0.0012, 0.0014]); ergotune.views.find(v => v.name === 'explore').redraw()"),
+                        ("all figures, seen or not", "ergotune.figures.forEach(f => f.draw())"),
                         ("point under the mouse", "ergotune.figures[0].canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: 600, clientY: 500}))"),
                         ("open table", "ergotune.openView('table')"), ("sort table", "document.querySelectorAll('.virtual th button')[1].click()"),
                         ("scroll table", "document.querySelector('.virtual').scrollTop = 500000; document.querySelector('.virtual').dispatchEvent(new Event('scroll'))")):

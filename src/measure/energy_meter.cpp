@@ -21,10 +21,14 @@ namespace {
 /// W by a sensor's last readings; NaN where they do not say.
 double power_now(const SensorTrace& sensor) {
   if (sensor.readings.empty()) return NAN;
-  const Reading& last = sensor.readings.back();
-  if (sensor.info.kind != SensorKind::cumulative_energy) return last.value;
-  for (auto before = sensor.readings.rbegin(); before != sensor.readings.rend(); ++before)
-    if (last.time - before->time >= 0.08) return (last.value - before->value) / (last.time - before->time);
+  auto tick = sensor.readings.rbegin();
+  if (sensor.info.kind != SensorKind::cumulative_energy) return tick->value;
+  // from tick to tick: a counter that has not moved since it was read last says nothing of power
+  const double energy = tick->value;
+  auto before = tick;
+  for (; before != sensor.readings.rend() && before->value == energy; ++before) tick = before;
+  for (; before != sensor.readings.rend(); ++before)
+    if (tick->time - before->time >= 0.08) return (energy - before->value) / (tick->time - before->time);
   return NAN;
 }
 

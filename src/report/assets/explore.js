@@ -73,9 +73,8 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     part.append(element('div', {class: 'controls'}, selectOf('x', choices(), s.x, set('x')), selectOf('y', choices(), s.y, set('y')),
       selectOf('colour', [['', 'one'], ['status', 'status'], ...choices()], s.colour, set('colour')), check('Pareto front', 'front'), check('convex hull', 'hull'), check('linear axes', 'linear')));
     this.plot = scatter(part, () => {
-      const xs = rows.values(s.x), ys = rows.values(s.y);
-      const log = (key, list) => !s.linear && !categories(key) && canBeLog(list, rows.n) && (r => r[1] / r[0] > 3)(rangeOf([[list, rows.n]], true));
-      return {x: {key: s.x, log: log(s.x, xs)}, y: {key: s.y, log: log(s.y, ys)}, colour: s.colour, shown: keep.now(),
+      const log = key => !s.linear && !categories(key) && (([from, to]) => from > 0 && to / from > 3)(rows.range(key));
+      return {x: {key: s.x, log: log(s.x)}, y: {key: s.y, log: log(s.y)}, colour: s.colour, shown: keep.now(),
         marks: bestAndDefault(),
         lines: (xs, ys, good, n) => {
           const list = [];

@@ -92,6 +92,17 @@ const rows = {
   configuration(i) { return this.parameters.map(p => p.name + '=' + p.values[p.of[i]]).join(', '); },
   statusOf(i) { return this.statusNames[this.status[i]]; },
   usable(i) { const s = this.statusNames[this.status[i]]; return s === 'ok' || s === 'not_converged'; },
+  // Least and largest of values(), kept until rows come.
+  range(key) {
+    if (this.rangesOf !== this.version) { this.rangesOf = this.version; this.ranges = new Map(); }
+    if (!this.ranges.has(key)) {
+      const list = this.values(key);
+      let from = Infinity, to = -Infinity;
+      for (let i = 0; i < this.n; ++i) { const v = list[i]; if (v < from) from = v; if (v > to) to = v; }
+      this.ranges.set(key, [from, to]);
+    }
+    return this.ranges.get(key);
+  },
   // Numbers of a quantity, a metric or a parameter ("parameter:NAME"), by place; texts have their place in order of value.
   values(key) {
     if (!key.startsWith('parameter:')) return this.columns.get(key) || new Float64Array(this.n).fill(NaN);

@@ -27,6 +27,21 @@ class CanvasSurface {
     if (r < 2) return this.c.fillRect(x - r, y - r, 2 * r, 2 * r);
     this.c.beginPath(); this.c.arc(x, y, r, 0, 7); this.c.fill();
   }
+  // Very many dots: written into the picture's memory, some milliseconds for a hundred thousand.
+  cloud(px, py, n, of, colours, r) {
+    const {width, height} = this.c.canvas, ratio = this.c.getTransform().a, image = this.c.getImageData(0, 0, width, height);
+    const pixels = new Uint32Array(image.data.buffer), s = Math.max(1, Math.round(2 * r * ratio));
+    const inks = colours.map(words => {
+      const [red, green, blue] = words.startsWith('#') ? [1, 3, 5].map(k => parseInt(words.slice(k, k + 2), 16)) : words.match(/\d+/g).map(Number);
+      return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
+    });
+    for (let i = 0; i < n; ++i) {
+      if (px[i] !== px[i]) continue;
+      const x = Math.round((px[i] - r) * ratio), y = Math.round((py[i] - r) * ratio), ink = inks[of(i)];
+      for (let b = Math.max(0, y); b < y + s && b < height; ++b) for (let a = Math.max(0, x); a < x + s && a < width; ++a) pixels[b * width + a] = ink;
+    }
+    this.c.putImageData(image, 0, 0);
+  }
   text(x, y, words, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
     this.c.save(); this.c.translate(x, y); this.c.rotate(turn);
     this.c.font = `${bold ? 600 : 400} ${size}px system-ui, sans-serif`; this.c.fillStyle = fill;
@@ -77,7 +92,7 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
   own.draw = () => {
     const [w, h] = sizeNow(), ratio = window.devicePixelRatio || 1, begun = performance.now();
     canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio); canvas.style.height = h + 'px';
-    const context = canvas.getContext('2d');
+    const context = canvas.getContext('2d', {willReadFrequently: true});
     context.scale(ratio, ratio);
     context.clearRect(0, 0, w, h);
     paint(new CanvasSurface(context), w, h);
@@ -113,12 +128,23 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
     });
   }
   figures.push(own);
-  own.draw();
+  canvas.style.height = (typeof height === 'function' ? height() : height) + 'px';
+  drawOrWait(own);
   return own;
 }
+// Only what is in sight is drawn at once: an interaction waits for no figure that nobody looks at.
+function drawOrWait(own) {
+  const box = own.canvas.getBoundingClientRect();
+  own.stale = box.bottom < -100 || box.top > window.innerHeight + 100;
+  if (!own.stale) own.draw();
+}
 let waiting = false;
-const drawAll = () => { for (const one of figures) one.draw(); };
-window.addEventListener('resize', () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; drawAll(); }); } });
+const soon = what => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; what(); }); } };
+const drawAll = () => { for (const one of figures) drawOrWait(one); };
+const drawSeen = () => { for (const one of figures) if (one.stale) drawOrWait(one); };
+window.addEventListener('resize', () => soon(drawAll));
+window.addEventListener('scroll', () => soon(drawSeen), {passive: true});
+window.addEventListener('beforeprint', () => { for (const one of figures) one.draw(); });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
 
 // One axis: numbers (linear or logarithmic) or categories (their names by number).

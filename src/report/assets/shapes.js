@@ -37,18 +37,18 @@ function scatter(parent, spec, more = {}) {
     const shift = categories(s.x.key) || s.x.key.startsWith('parameter:') ? k => ((k * 2654435761 % 1000) / 1000 - 0.5) * 8 : () => 0;
     for (let i = 0; i < n; ++i) if (good(i)) { px[i] = h.place(xs[i]) + shift(i + 1); py[i] = v.place(ys[i]); }
     const tint = tintOf(s.colour, n, s.shown);
-    const w = Math.ceil(width), taken = new Uint8Array(w * Math.ceil(height)), r = count > 20000 ? 1 : count > 2000 ? 1.5 : 2.5;
-    const groups = new Map();
-    for (let i = 0; i < n; ++i) {
-      if (px[i] !== px[i]) continue;
-      const cell = Math.floor(py[i]) * w + Math.floor(px[i]), c = tint.of(i);
-      if (taken[cell] === c + 1) continue;
-      taken[cell] = c + 1;
-      let group = groups.get(c);
-      if (!group) groups.set(c, group = []);
-      group.push(i);
+    const r = count > 20000 ? 1 : count > 2000 ? 1.5 : 2.5;
+    if (surface.cloud && count > 5000) surface.cloud(px, py, n, tint.of, tint.colours, r);
+    else {
+      const w = Math.ceil(width), taken = new Uint8Array(w * Math.ceil(height));
+      for (let i = 0; i < n; ++i) {
+        if (px[i] !== px[i]) continue;
+        const cell = Math.floor(py[i]) * w + Math.floor(px[i]), c = tint.of(i);
+        if (taken[cell] === c + 1) continue;
+        taken[cell] = c + 1;
+        surface.dot(px[i], py[i], r, tint.colours[c]);
+      }
     }
-    for (const [c, list] of groups) for (const i of list) surface.dot(px[i], py[i], r, tint.colours[c]);
     for (const line of s.lines ? s.lines(xs, ys, good, n) : [])
       surface.line(line.points.map(([a, b]) => [h.place(a), v.place(b)]), line);
     let legend = 0;
@@ -170,8 +170,7 @@ function parallel(parent, spec) {
     const s = spec(), step = (width - 90) / Math.max(1, s.keys.length - 1), top = 34, bottom = height - 14;
     axes = s.keys.map((key, k) => {
       const list = rows.values(key), names = categories(key);
-      let [from, to] = [Infinity, -Infinity];
-      for (let i = 0; i < rows.n; ++i) { if (list[i] < from) from = list[i]; if (list[i] > to) to = list[i]; }
+      const [from, to] = rows.range(key);
       const log = !names && from > 0 && to / from > 20;
       return {key, list, x: 45 + k * step, ...axisOf({from, to, log, unit: unitOf(key), names, at: ticksAt(key)}, bottom, top)};
     });

@@ -99,7 +99,7 @@ async function openDetail(i) {
   dialog.replaceChildren(element('div', {class: 'line'}, element('h2', {}, 'Configuration'), element('button', {onclick: close, autofocus: true}, 'Close')), box);
   if (!dialog.open) dialog.showModal();
   const kept = figures.length;
-  dialog.onclose = () => { figures.length = Math.min(figures.length, kept); };
+  dialog.onclose = () => { figures.length = Math.min(figures.length, kept); tip.hidden = true; };
   dialog.onclick = event => { if (event.target === dialog) close(); };
   if (data.saved) return detailOf(box, i, null);
   try { detailOf(box, i, await get(path(model.id, '/configuration/' + rows.ids[i]))); }
