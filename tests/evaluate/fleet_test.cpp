@@ -280,7 +280,7 @@ name = "inputs"
 x = [1, 2]
 [kernel]
 function = "f"
-arguments = [{ name = "a", type = "uint8", count = 3145745, access = "read", fill = { file = "data.bin" } }]
+arguments = [{ name = "a", type = "uint8", count = 3145745, access = "read", fill = { file = "../data.bin" } }]
 [kernel.source.c]
 text = '#include "../shared.h"'
 )toml", (folder / "kernels" / "p.toml").string());
