@@ -11,6 +11,7 @@
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/kernel/wisdom.hpp"
+#include "evaluate/agent_protocol.hpp"
 #include "evaluate/protocol.hpp"
 #include "power/helper_protocol.hpp"
 
@@ -54,6 +55,25 @@ std::vector<std::string> worker_frames() {
   return frames;
 }
 
+std::vector<std::string> agent_frames() {
+  using namespace agents;
+  Answer answer{7, {}, "GPU-1"};
+  answer.measurement.quantities["time"] = {1e-3, 1e-5, 20, "events", "cuda", Provenance::measured};
+  Opened opened;
+  opened.devices.emplace_back().name = "A";
+  EvaluationRequest request{3, 4, {Value(std::int64_t{3}), Value("x")}};
+  std::vector<std::string> frames;
+  for (const agents::Message& message :
+       std::vector<agents::Message>{Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"}, Need{{"00"}}, Piece{"00", "ab", true},
+                                    opened, Refused{true, "no"}, Note{"words"}, Ask{request}, Begun{3, 1}, answer, Establish{{{Value(1.5)}}},
+                                    Cancel{1}, Cancelled{1}, Beat{}, Leaving{"SIGTERM"}, Stop{}}) {
+    frames.push_back(encode(message));
+    frames.push_back("Welcome\n" + frames.back() + frames.back());  // behind a login shell
+    frames.push_back(static_cast<char>(message.index() + 1) + encode(message).substr(kFrameHeader));
+  }
+  return frames;
+}
+
 /// Two clients at work: a byte that says who (with nonce and sequence made right) and when, a length, a packet.
 std::vector<std::string> helper_packets() {
   using namespace helper;
@@ -74,6 +94,7 @@ std::vector<std::string> helper_packets() {
 /// What a corpus in files cannot keep up with: messages as this build writes them.
 std::vector<std::string> made(const std::string& target) {
   if (target == "protocol") return worker_frames();
+  if (target == "agent_frames") return agent_frames();
   if (target == "helper_protocol") return helper_packets();
   if (target == "wisdom") {
     WisdomRecord record;

@@ -364,7 +364,7 @@ struct SimulatedFleet {
   void hand_out() {
     while (auto next = dispatch.next()) {
       dispatch.begun(next->first, next->second.id);
-      events.push({now + 30 + 60 * random.uniform(), Event::Kind::answer, next->first, next->second.id});
+      events.push({now + 120 + 120 * random.uniform(), Event::Kind::answer, next->first, next->second.id});
     }
   }
   /// Measures configurations, as many as are wanted, until the time is over and all have come.
@@ -393,7 +393,7 @@ struct SimulatedFleet {
 
 TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
   SimulatedFleet one(1, 1, 0), many(25, 8, 3);
-  const std::uint64_t wanted = 24 * 60 * 200;  // a day at a minute each
+  const std::uint64_t wanted = 24 * 20 * 200;  // a day at three minutes each
   many.run(wanted);
   EXPECT_GT(many.now, 23 * 3600.0);
   EXPECT_GT(many.losses, 100u);
@@ -408,7 +408,7 @@ TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
       EXPECT_EQ(value, one.results.at(id));
     }
   }
-  // What met two losses is marked: with nodes lost every three hours and a minute each, one in some ten thousand.
+  // What met two losses is marked: with nodes lost every three hours and three minutes each, one in some ten thousand.
   EXPECT_LT(marked, wanted / 1000);
   EXPECT_EQ(many.results.size(), wanted) << "none lost";
 }
