@@ -110,10 +110,25 @@ std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
   return spec;
 }
 
-/// A sensor for the energy of this program, as far as one is here.
-bool has_sensor(const ProgramArguments& arguments, const Control* control, std::vector<std::string>& looked_for) {
+/// A sensor for the energy of this program, as far as one is here: the control's board, the processor, else the one board there
+/// is, which then is named.
+bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
   if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
-  return !sensors_for_device({}, {}, true, &looked_for).empty();
+  std::vector<std::string> looked_for;
+  if (!sensors_for_device({}, {}, true, &looked_for).empty()) return true;
+  std::set<std::string> boards;
+  for (const SensorInfo& sensor : list_sensors())
+    if (sensor.scope == SensorScope::board && !control) boards.insert(board_of(sensor.id));
+  if (boards.size() == 1) {
+    arguments.sensors.push_back(*boards.begin());
+    return true;
+  }
+  if (!boards.empty())
+    why_not.push_back(fmt::format("energy can be read of {}: say with --sensor which of them the program uses", fmt::join(boards, ", ")));
+  else
+    why_not.push_back("no sensor of energy can be read here");
+  why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
+  return false;
 }
 
 Problem problem_of_command(const ProgramArguments& arguments) {
@@ -193,12 +208,12 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   if (!finding.choice->best) throw Exit{kNoAnswer};
 }
 
-void program(const ProgramArguments& arguments) {
+void program(ProgramArguments arguments) {
   ProgramFinding finding;
   finding.command = arguments.command;
   finding.max_slowdown = share_of(arguments.slowdown);
   if (arguments.most < 2) throw UserError("--settings: two are the least that can be compared");
-  std::vector<std::string> why_not, looked_for;
+  std::vector<std::string> why_not;
   std::unique_ptr<Control> control = choose_control(arguments, why_not);
   if (arguments.at) {
     if (!control) throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
@@ -209,11 +224,7 @@ void program(const ProgramArguments& arguments) {
   Problem problem = problem_of_command(arguments);
   const auto spec = control ? what_to_set(*control) : std::nullopt;
   if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-  const bool energy = has_sensor(arguments, control.get(), looked_for);
-  if (!energy) {
-    why_not.push_back("no sensor of energy can be read here");
-    why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
-  }
+  const bool energy = has_sensor(arguments, control.get(), why_not);
   finding.why_not = why_not;
   if (!spec || !energy) return measure_only(arguments, std::move(problem), std::move(finding), energy);
   finding.control = control->id();
@@ -227,7 +238,7 @@ void add_program_command(Verb app) {
   Verb verb = app.add_verb("program", "Find the clock or power limit at which any program needs least energy");
   verb.add_option("PROGRAM", arguments->command, "The program and its arguments, after --").required().take_all();
   verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
-  verb.add_option("--sensor", arguments->sensors, "Energy by this sensor; repeatable, energies are added (the control's board, else the processor)");
+  verb.add_option("--sensor", arguments->sensors, "Energy by this sensor; repeatable, energies are added (the control's board, else the processor, else the one board there is)");
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)").kind("NUMBER");
   verb.add_option("--at", arguments->at, "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put things back").kind("NUMBER");

@@ -8,11 +8,13 @@
 namespace ergotune::document {
 
 Json write(const KernelSource& source) {
-  Json json{{"language", to_string(source.language)}, {"file", write(source.file)}, {"include_folders", write_list(source.include_folders)}};
+  // the order is part of the document by which stored sessions are found
+  Json json{{"language", to_string(source.language)}, {"file", write(source.file)}};
   if (is_compiled_code(source.text))  // which is no text for JSON
     json["code"] = base64_encode({reinterpret_cast<const std::uint8_t*>(source.text.data()), source.text.size()});
   else
     json["text"] = source.text;
+  json["include_folders"] = write_list(source.include_folders);
   return json;
 }
 static Language read_language(const Json& json) {

@@ -70,7 +70,7 @@ constexpr Example kAll[] = {
     {"idg/degridder.toml", "opencl", 1, 1},
     {"idg/gridder.toml", "opencl", 1, 1},
     {"hotspot/hotspot.toml", "opencl", 1, 1},
-    {"application/heat.toml", "opencl", 1, 1},
+    {"application/heat.toml", "opencl", 1, 0},
     {"application/heat_cuda.toml", "cuda", 0, 1},
     {"jetson/bandpass.toml", "opencl", 1, 1},
     {"jetson/distance_map.toml", "opencl", 1, 1},

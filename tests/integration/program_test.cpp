@@ -351,6 +351,16 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
   EXPECT_EQ(shown["best"]["configuration"]["core_clock_mhz"], document["best"]["setting"]) << shown["best"];
 }
 
+// On a machine with one GPU, no meter of the processor and no right to set clocks, nothing was said of energy.
+TEST_F(ProgramOnABoard, ItsEnergyIsToldWhereClocksMayNotBeSet) {
+  setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
+  const ProcessResult result = ergotune(folder, {"program", "--precision", "0.3", "--max-seconds", "0.4", "--no-store", "--json", "--", app(), "300", "0.02"}, 240);
+  unsetenv("ERGOTUNE_FORBID_CONTROLS");
+  const auto document = json_of(result);
+  EXPECT_TRUE(document["control"].is_null());
+  EXPECT_GT(document["measured"]["quantities"]["energy"]["value"].get<double>(), 0) << document.dump(1);
+}
+
 TEST_F(ProgramOnABoard, RunsAtASettingWithItsOwnStreams) {
   const ProcessResult result = ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", app(), "30", "0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
