@@ -21,14 +21,19 @@ namespace {
 /// W by a sensor's last readings; NaN where they do not say.
 double power_now(const SensorTrace& sensor) {
   if (sensor.readings.empty()) return NAN;
-  auto tick = sensor.readings.rbegin();
-  if (sensor.info.kind != SensorKind::cumulative_energy) return tick->value;
-  // from tick to tick: a counter that has not moved since it was read last says nothing of power
-  const double energy = tick->value;
-  auto before = tick;
-  for (; before != sensor.readings.rend() && before->value == energy; ++before) tick = before;
-  for (; before != sensor.readings.rend(); ++before)
-    if (tick->time - before->time >= 0.08) return (energy - before->value) / (tick->time - before->time);
+  if (sensor.info.kind != SensorKind::cumulative_energy) return sensor.readings.back().value;
+  // From tick to tick, each when it was seen first: later it still says what was used until then.
+  const auto end = sensor.readings.rend();
+  const auto first_seen = [end](auto reading) {
+    while (std::next(reading) != end && std::next(reading)->value == reading->value) ++reading;
+    return reading;
+  };
+  const auto tick = first_seen(sensor.readings.rbegin());
+  for (auto before = std::next(tick); before != end; ++before) {
+    before = first_seen(before);
+    if (std::next(before) == end) break;  // how long it had stood there is not known
+    if (tick->time - before->time >= 0.08) return (tick->value - before->value) / (tick->time - before->time);
+  }
   return NAN;
 }
 
