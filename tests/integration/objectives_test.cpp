@@ -99,7 +99,7 @@ struct Place {
 void PrintTo(const Place& place, std::ostream* out) { *out << place.device; }
 
 const std::vector<std::string> kMeter{"--sensor", "command:while :; do echo 40; sleep 0.005; done",
-                                      "--energy-budget", "0.3"};
+                                      "--energy-budget", "0.2"};
 
 std::vector<std::string> tune_command(const Place& place, const Case& c) {
   std::vector<std::string> command{"tune",        "p.toml",      "--device", place.device,

@@ -169,7 +169,7 @@ TEST(QuietTune, EverySettingIsAnOption) {
       {"device", "host"},     {"objective", "max 1/time"}, {"strategy", "brute_force"},
       {"store", "s.db"},      {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
       {"cache_dir", "cache"}, {"strategy_options", ""}, {"controls", ""}, {"plan", ""},
-      {"occupancy", ""}, {"prior", ""}};
+      {"occupancy", ""}, {"prior", ""}, {"workers", ""}, {"nodes", ""}};
   std::vector<std::string> command{"tune", "c.toml", "--json"};
   for (const Setting& setting : setting_table()) {
     const std::string option(setting.option.substr(setting.option.rfind(',') + 1));
