@@ -135,17 +135,39 @@ std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const Prepared
   return child;
 }
 
+/// What --device names, by kind: a text for each, as --device takes it. One where all are of one kind.
+std::vector<std::string> kinds_named(const std::string& devices, const Problem& problem) {
+  if (!names_several_devices(devices)) return {devices};
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;  // what makes boards alike, their ids
+  const auto add = [&](const std::string& kind, const std::string& id) {
+    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+    if (known == kinds.end()) known = kinds.insert(kinds.end(), {kind, {}});
+    known->second.push_back(id);
+  };
+  if (is_live(devices)) {
+    int number = 0;
+    for (const std::vector<DeviceInfo>& kind : by_kind(devices_named(devices, &problem))) {
+      ++number;
+      for (const DeviceInfo& device : kind) add(std::to_string(number), device.id);
+    }
+  } else {
+    std::istringstream parts(devices);
+    for (std::string part; std::getline(parts, part, ',');) add(part, part);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [kind, ids] : kinds) texts.push_back(fmt::format("{}", fmt::join(ids, ",")));
+  return texts;
+}
+
 /// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
 /// say nothing of another, so they are told one after the other and never ranked.
-void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::vector<DeviceInfo>>& kinds) {
+void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::string>& kinds) {
   const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
   const auto share = std::make_shared<CompileShare>(asked.setup.live.jobs > 0 ? asked.setup.live.jobs : cores - 1);
   std::vector<PreparedSession> prepared;
-  for (const std::vector<DeviceInfo>& kind : kinds) {
+  for (const std::string& kind : kinds) {
     Asked own = asked;
-    std::vector<std::string> ids;
-    for (const DeviceInfo& device : kind) ids.push_back(device.id);
-    own.setup.device = fmt::format("{}", fmt::join(ids, ","));
+    own.setup.device = kind;
     own.setup.live.compile_share = share;
     prepared.push_back(prepare(own, arguments.quiet));
   }
@@ -198,11 +220,9 @@ void tune(const TuneArguments& arguments) {
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
   Asked asked = read(arguments);
   const std::string plan = asked.problem.settings.plan;
-  if (is_live(asked.setup.device) && names_several_devices(asked.setup.device)) {
-    const auto kinds = by_kind(devices_named(asked.setup.device, &asked.problem));
-    if (kinds.size() > 1 && !plan.empty()) throw UserError("plans are compared on boards of one kind: name one kind with --device");
-    if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
-  }
+  const std::vector<std::string> kinds = kinds_named(asked.setup.device, asked.problem);
+  if (kinds.size() > 1 && !plan.empty()) throw UserError("plans are compared on boards of one kind: name one kind with --device");
+  if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
   PreparedSession prepared = prepare(asked, arguments.quiet);
   const auto watched = watch(arguments, prepared);
   ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());

@@ -271,8 +271,10 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   note_disagreement(prepared, result);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
   if (prepared.store) {
-    fmt::print("\nResults: {} (session {})\nNext: ergotune report {} -o report.html\n",
-               prepared.store->file().string(), prepared.store_session, prepared.store->file().string());
+    const std::string session =  // of boards of different kinds there are several: one of them was worked on last
+        pick_session(*prepared.store).id == prepared.store_session ? "" : fmt::format(" --session {}", prepared.store_session);
+    fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n", prepared.store->file().string(),
+               prepared.store_session, prepared.store->file().string(), session);
   } else {
     fmt::print("\nNothing was stored. Next: ergotune tune {}\n", file);
   }

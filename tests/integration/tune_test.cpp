@@ -265,6 +265,18 @@ TEST(Tune, MistakesAreOneMessageAndExitCodeTwo) {
   refuse({"--device", "host", "--precision", "0"}, "precision");
 }
 
+TEST(Tune, BoardsOfDifferentKindsAreASessionEachAndNeverRanked) {
+  TemporaryFolder folder;
+  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
+  const auto document = json_of(ergotune(folder, {"tune", gemm, "--device", "sim:a100,sim:h100,sim:a100", "--budget", "20", "--store", "s.db",
+                                                  "--wisdom", "w", "--json"}));
+  ASSERT_EQ(document["sessions"].size(), 2u) << document;
+  for (const auto& session : document["sessions"]) EXPECT_EQ(session["evaluated"], 20) << session;
+  EXPECT_EQ(document["sessions"][0]["boards"].size(), 2u) << "two of one kind share its session";
+  EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--sessions", "--json"}))["sessions"].size(), 2u);
+  EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"].size(), 2u);
+}
+
 TEST(Tune, TheSameSeedMeasuresTheSameConfigurations) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(40));
