@@ -204,7 +204,7 @@ std::vector<std::string> CudaCapture::finish(const std::string& folder) {
   if (const int code = Driver::get().cuCtxSynchronize(); code != 0)
     throw std::runtime_error("the launch failed (" + std::to_string(code) + ")");
   if (launch_.compiled) launch_.source = Code::get().code_object_with(launch_.function);
-  if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded (kernels that nvcc built into a program are listed only)");
+  if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
   for (const Region& region : regions_) launch_.arguments[region.argument].after = read(region);
   return capture::write_capture(launch_, folder);
 }

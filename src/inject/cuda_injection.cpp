@@ -199,14 +199,15 @@ void after_launch(const CallbackData& data) {
 }
 
 void on_event(void*, int domain, std::uint32_t callback, const void* data) noexcept {
-  if (busy || !data) return;
-  const Busy guard;
+  if (!data) return;
   try {
     if (domain == kResource) {
+      // also while we ask: the driver loads a kernel's code when somebody first wants to know of its arguments
       const auto& resource = *static_cast<const ResourceData*>(data);
       if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(Wishes::Mode::capture))
         Code::get().add_code_object(resource.descriptor->code, resource.descriptor->size);
-    } else if (domain == kDriverApi) {
+    } else if (domain == kDriverApi && !busy) {
+      const Busy guard;
       const auto& call = *static_cast<const CallbackData*>(data);
       if (call.site == 0)
         before_launch(callback, call);

@@ -261,6 +261,15 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
 }
 
+// Nothing that nvcc had built in could be captured: the driver loads it while we ask for the kernel's arguments.
+TEST_F(CaptureCuda, CodeThatIsLoadedWhenItIsAskedForIsSeen) {
+  ::setenv("FAKE_CUDA_LAZY", "1", 1);
+  const auto captured = capture({"-o", "c"});
+  ::unsetenv("FAKE_CUDA_LAZY");
+  EXPECT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "c/kernel.cubin"));
+}
+
 TEST_F(CaptureCuda, AnotherProfilerInTheProgramIsSaid) {
   ::setenv("FAKE_CUPTI_SUBSCRIBED", "1", 1);
   const auto result = capture({"-o", "c"});
