@@ -227,7 +227,12 @@ void WatchServer::State::open_stream(evhttp_request* request, const Route& route
 }
 
 void WatchServer::State::forget(evhttp_connection* connection) {
-  const auto of = [&](const auto& one) { return evhttp_request_get_connection(one.request) == connection; };
+  // A request that was still being answered when its reader went is told from the connection before this, and is ours to free.
+  const auto of = [&](const auto& one) {
+    const evhttp_connection* its = evhttp_request_get_connection(one.request);
+    if (!its) evhttp_request_free(one.request);
+    return !its || its == connection;
+  };
   pending.remove_if(of);
   streams.remove_if(of);
 }
