@@ -78,18 +78,9 @@ static auto fields(Leaving& leaving) {
 }
 static auto fields(Stop&) { return std::tie(); }
 
-std::string encode(const Message& message) {
-  Writer writer;
-  std::visit([&](const auto& held) { writer(held); }, message);
-  return frame(kKind, static_cast<std::uint8_t>(message.index() + 1), writer.take());
-}
+std::string encode(const Message& message) { return encode_message(kKind, message); }
 
-Message decode(std::uint8_t type, std::string_view payload) {
-  Reader reader(payload);
-  Message message = reader.take_alternative<Message>(static_cast<std::size_t>(type) - 1);
-  reader.end();
-  return message;
-}
+Message decode(std::uint8_t type, std::string_view payload) { return decode_message<Message>(type, payload); }
 
 }  // namespace agents
 }  // namespace ergotune

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/serialise.hpp"
 
@@ -24,6 +25,23 @@ constexpr std::uint32_t kLargestPayload = 1u << 30;
 
 /// The bytes of a frame. Throws FormatError when it would be too large.
 std::string frame(const FrameKind& kind, std::uint8_t type, const std::string& payload);
+
+/// A message as a frame: its type is its place among the alternatives of `Message`, from 1 on.
+template <class Message>
+std::string encode_message(const FrameKind& kind, const Message& message) {
+  Writer writer;
+  std::visit([&](const auto& held) { writer(held); }, message);
+  return frame(kind, static_cast<std::uint8_t>(message.index() + 1), writer.take());
+}
+
+/// The message of a frame. Throws FormatError for a type that there is not and a payload that is none of it.
+template <class Message>
+Message decode_message(std::uint8_t type, std::string_view payload) {
+  Reader reader(payload);
+  Message message = reader.take_alternative<Message>(static_cast<std::size_t>(type) - 1);
+  reader.end();
+  return message;
+}
 
 /// Cuts a stream of bytes that arrive in any portions into frames.
 class FrameCutter {

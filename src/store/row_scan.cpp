@@ -28,6 +28,20 @@ double number(simdjson::dom::element element) {
   return words == "inf" ? INFINITY : words == "-inf" ? -INFINITY : NAN;
 }
 
+/// The columns behind the quantities, which both kinds of rows have: in `seconds` what it took, in `row` where it belongs.
+template <class Seconds, class Row>
+void take_rest(const Statement& from, Seconds& seconds, Row& row) {
+  seconds.compile_seconds = from.real(9);
+  seconds.verify_seconds = from.real(10);
+  seconds.measure_seconds = from.real(11);
+  seconds.tuner_seconds = from.real(12);
+  seconds.finished_at = from.real(13);
+  row.kind = kind_named(from.text(14));
+  row.run = from.integer(15);
+  row.stage = from.text(16);
+  row.board = from.text(17);
+}
+
 }  // namespace
 
 std::string stored_row_columns(std::int64_t version) {
@@ -49,15 +63,7 @@ StoredRow stored_row(const Statement& from) {
   m.metric_errors = numbers_from(from.text(6));
   m.warnings = words_from(from.text(7));
   m.times = times_from(from.text(8));
-  m.compile_seconds = from.real(9);
-  m.verify_seconds = from.real(10);
-  m.measure_seconds = from.real(11);
-  m.tuner_seconds = from.real(12);
-  m.finished_at = from.real(13);
-  row.kind = kind_named(from.text(14));
-  row.run = from.integer(15);
-  row.stage = from.text(16);
-  row.board = from.text(17);
+  take_rest(from, m, row);
   return row;
 }
 
@@ -111,15 +117,7 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
         row.cells.push_back({name, number(value), static_cast<float>(known ? number(error) : 0), 1, true});
       }
     }
-    row.compile_seconds = from.real(9);
-    row.verify_seconds = from.real(10);
-    row.measure_seconds = from.real(11);
-    row.tuner_seconds = from.real(12);
-    row.finished_at = from.real(13);
-    row.kind = kind_named(from.text(14));
-    row.run = from.integer(15);
-    row.stage = from.text(16);
-    row.board = from.text(17);
+    take_rest(from, row, row);
     each(row);
   }
   from.reset();
