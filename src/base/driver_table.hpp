@@ -14,7 +14,7 @@ namespace ergotune {
 /// What to open: the file that an environment variable names, else the usual ones.
 std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual);
 
-/// Base of a table. The derived struct's members are Entry objects that take `this` and their symbol's name.
+/// Base of a table. The derived struct's members are EntryPoint objects that take `this` and their symbol's name.
 class DriverTable {
  public:
   /// True when the library is open and no required entry point is missing.
@@ -56,20 +56,20 @@ class DriverTable {
 enum class Need { required, optional };
 
 template <class Signature>
-class Entry;
+class EntryPoint;
 
 /// One entry point, called like the function it is.
 template <class R, class... A>
-class Entry<R(A...)> {
+class EntryPoint<R(A...)> {
  public:
-  Entry(DriverTable* table, const char* symbol, Need need = Need::required)
+  EntryPoint(DriverTable* table, const char* symbol, Need need = Need::required)
       : symbol_(symbol), function_(reinterpret_cast<R (*)(A...)>(table->find(symbol))) {
     if (!function_ && need == Need::required) table->note_missing(symbol);
   }
   /// An optional one that older drivers know by another name.
-  Entry(DriverTable* table, const char* symbol, const char* older_symbol)
-      : Entry(table, symbol, Need::optional) {
-    if (!function_) *this = Entry(table, older_symbol, Need::optional);
+  EntryPoint(DriverTable* table, const char* symbol, const char* older_symbol)
+      : EntryPoint(table, symbol, Need::optional) {
+    if (!function_) *this = EntryPoint(table, older_symbol, Need::optional);
   }
   R operator()(A... arguments) const { return function_(arguments...); }
   explicit operator bool() const { return function_ != nullptr; }

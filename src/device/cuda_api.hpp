@@ -103,89 +103,89 @@ struct Api : DriverTable {
   explicit Api(const std::vector<std::string>& libraries, Dictionary dictionary = nullptr)
       : DriverTable(libraries, dictionary) {}
 
-  Entry<CUresult(unsigned)> cuInit{this, "cuInit"};
-  Entry<CUresult(int*)> cuDriverGetVersion{this, "cuDriverGetVersion"};
-  Entry<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName", Need::optional};
-  Entry<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString", Need::optional};
+  EntryPoint<CUresult(unsigned)> cuInit{this, "cuInit"};
+  EntryPoint<CUresult(int*)> cuDriverGetVersion{this, "cuDriverGetVersion"};
+  EntryPoint<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName", Need::optional};
+  EntryPoint<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString", Need::optional};
   /// HIP's own way to say it.
-  Entry<const char*(CUresult)> hipGetErrorName{this, "hipGetErrorName", Need::optional};
-  Entry<const char*(CUresult)> hipGetErrorString{this, "hipGetErrorString", Need::optional};
-  Entry<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
-  Entry<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
-  Entry<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
+  EntryPoint<const char*(CUresult)> hipGetErrorName{this, "hipGetErrorName", Need::optional};
+  EntryPoint<const char*(CUresult)> hipGetErrorString{this, "hipGetErrorString", Need::optional};
+  EntryPoint<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
+  EntryPoint<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
+  EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
   /// Gives the UUID of a MIG instance where the device is one; without it the whole board's.
-  Entry<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid_v2{this, "cuDeviceGetUuid_v2", Need::optional};
-  Entry<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid{this, "cuDeviceGetUuid"};
-  Entry<CUresult(char*, int, CUdevice)> cuDeviceGetPCIBusId{this, "cuDeviceGetPCIBusId"};
-  Entry<CUresult(std::size_t*, CUdevice)> cuDeviceTotalMem{this, "cuDeviceTotalMem_v2"};
-  Entry<CUresult(int*, int, CUdevice)> cuDeviceGetAttribute{this, "cuDeviceGetAttribute"};
-  Entry<CUresult(CUcontext*, CUdevice)> cuDevicePrimaryCtxRetain{this, "cuDevicePrimaryCtxRetain"};
-  Entry<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
-  Entry<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
-  Entry<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
-  Entry<CUresult(CUdevice*)> cuCtxGetDevice{this, "cuCtxGetDevice", Need::optional};
-  Entry<CUresult()> cuCtxSynchronize{this, "cuCtxSynchronize"};
-  Entry<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
+  EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid_v2{this, "cuDeviceGetUuid_v2", Need::optional};
+  EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid{this, "cuDeviceGetUuid"};
+  EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetPCIBusId{this, "cuDeviceGetPCIBusId"};
+  EntryPoint<CUresult(std::size_t*, CUdevice)> cuDeviceTotalMem{this, "cuDeviceTotalMem_v2"};
+  EntryPoint<CUresult(int*, int, CUdevice)> cuDeviceGetAttribute{this, "cuDeviceGetAttribute"};
+  EntryPoint<CUresult(CUcontext*, CUdevice)> cuDevicePrimaryCtxRetain{this, "cuDevicePrimaryCtxRetain"};
+  EntryPoint<CUresult(CUdevice)> cuDevicePrimaryCtxRelease{this, "cuDevicePrimaryCtxRelease_v2"};
+  EntryPoint<CUresult(CUcontext)> cuCtxSetCurrent{this, "cuCtxSetCurrent"};
+  EntryPoint<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
+  EntryPoint<CUresult(CUdevice*)> cuCtxGetDevice{this, "cuCtxGetDevice", Need::optional};
+  EntryPoint<CUresult()> cuCtxSynchronize{this, "cuCtxSynchronize"};
+  EntryPoint<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
                                                                                      "cuModuleLoadDataEx"};
-  Entry<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};
-  Entry<CUresult(CUfunction*, CUmodule, const char*)> cuModuleGetFunction{this, "cuModuleGetFunction"};
-  Entry<CUresult(int*, int, CUfunction)> cuFuncGetAttribute{this, "cuFuncGetAttribute"};
-  Entry<CUresult(CUfunction, int, int)> cuFuncSetAttribute{this, "cuFuncSetAttribute"};
-  Entry<CUresult(int*, CUfunction, int, std::size_t)> cuOccupancyMaxActiveBlocksPerMultiprocessor{
+  EntryPoint<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};
+  EntryPoint<CUresult(CUfunction*, CUmodule, const char*)> cuModuleGetFunction{this, "cuModuleGetFunction"};
+  EntryPoint<CUresult(int*, int, CUfunction)> cuFuncGetAttribute{this, "cuFuncGetAttribute"};
+  EntryPoint<CUresult(CUfunction, int, int)> cuFuncSetAttribute{this, "cuFuncSetAttribute"};
+  EntryPoint<CUresult(int*, CUfunction, int, std::size_t)> cuOccupancyMaxActiveBlocksPerMultiprocessor{
       this, "cuOccupancyMaxActiveBlocksPerMultiprocessor", Need::optional};
-  Entry<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+  EntryPoint<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                  void**, void**)>
       cuLaunchKernel{this, "cuLaunchKernel"};
-  Entry<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
-  Entry<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
-  Entry<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)> cuMemGetAddressRange{this, "cuMemGetAddressRange_v2", Need::optional};
-  Entry<CUresult(void*, int, CUdeviceptr)> cuPointerGetAttribute{this, "cuPointerGetAttribute"};
-  Entry<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
-  Entry<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
-  Entry<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,
+  EntryPoint<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
+  EntryPoint<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
+  EntryPoint<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)> cuMemGetAddressRange{this, "cuMemGetAddressRange_v2", Need::optional};
+  EntryPoint<CUresult(void*, int, CUdeviceptr)> cuPointerGetAttribute{this, "cuPointerGetAttribute"};
+  EntryPoint<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
+  EntryPoint<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
+  EntryPoint<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,
                                                                                      "cuMemcpyHtoDAsync_v2"};
-  Entry<CUresult(void*, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoHAsync{this, "cuMemcpyDtoHAsync_v2"};
-  Entry<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this,
+  EntryPoint<CUresult(void*, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoHAsync{this, "cuMemcpyDtoHAsync_v2"};
+  EntryPoint<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this,
                                                                                      "cuMemcpyDtoDAsync_v2"};
-  Entry<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
-  Entry<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
+  EntryPoint<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
+  EntryPoint<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
   // Priorities: a hint, ignored without them.
-  Entry<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange",
+  EntryPoint<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange",
                                                           Need::optional};
-  Entry<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
+  EntryPoint<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
                                                                        Need::optional};
-  Entry<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};
-  Entry<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
-  Entry<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
-  Entry<CUresult(CUevent*, unsigned)> cuEventCreate{this, "cuEventCreate"};
-  Entry<CUresult(CUevent)> cuEventDestroy{this, "cuEventDestroy_v2"};
-  Entry<CUresult(CUevent, CUstream)> cuEventRecord{this, "cuEventRecord"};
-  Entry<CUresult(CUevent)> cuEventQuery{this, "cuEventQuery"};
-  Entry<CUresult(float*, CUevent, CUevent)> cuEventElapsedTime{this, "cuEventElapsedTime"};
+  EntryPoint<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};
+  EntryPoint<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
+  EntryPoint<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
+  EntryPoint<CUresult(CUevent*, unsigned)> cuEventCreate{this, "cuEventCreate"};
+  EntryPoint<CUresult(CUevent)> cuEventDestroy{this, "cuEventDestroy_v2"};
+  EntryPoint<CUresult(CUevent, CUstream)> cuEventRecord{this, "cuEventRecord"};
+  EntryPoint<CUresult(CUevent)> cuEventQuery{this, "cuEventQuery"};
+  EntryPoint<CUresult(float*, CUevent, CUevent)> cuEventElapsedTime{this, "cuEventElapsedTime"};
   // Graphs: without them (drivers before CUDA 11.4) every launch is queued by itself.
-  Entry<CUresult(CUstream, int)> cuStreamBeginCapture{this, "cuStreamBeginCapture_v2", Need::optional};
-  Entry<CUresult(CUstream, int*)> cuStreamIsCapturing{this, "cuStreamIsCapturing", Need::optional};
-  Entry<CUresult(CUstream, CUgraph*)> cuStreamEndCapture{this, "cuStreamEndCapture", Need::optional};
-  Entry<CUresult(CUgraphExec*, CUgraph, unsigned long long)> cuGraphInstantiate{
+  EntryPoint<CUresult(CUstream, int)> cuStreamBeginCapture{this, "cuStreamBeginCapture_v2", Need::optional};
+  EntryPoint<CUresult(CUstream, int*)> cuStreamIsCapturing{this, "cuStreamIsCapturing", Need::optional};
+  EntryPoint<CUresult(CUstream, CUgraph*)> cuStreamEndCapture{this, "cuStreamEndCapture", Need::optional};
+  EntryPoint<CUresult(CUgraphExec*, CUgraph, unsigned long long)> cuGraphInstantiate{
       this, "cuGraphInstantiateWithFlags", Need::optional};
-  Entry<CUresult(CUgraphExec, CUstream)> cuGraphLaunch{this, "cuGraphLaunch", Need::optional};
-  Entry<CUresult(CUgraphExec)> cuGraphExecDestroy{this, "cuGraphExecDestroy", Need::optional};
-  Entry<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
+  EntryPoint<CUresult(CUgraphExec, CUstream)> cuGraphLaunch{this, "cuGraphLaunch", Need::optional};
+  EntryPoint<CUresult(CUgraphExec)> cuGraphExecDestroy{this, "cuGraphExecDestroy", Need::optional};
+  EntryPoint<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
 
   // Parts of a device (CUDA 12.5): without them every kernel runs wherever there is room.
-  Entry<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource", Need::optional};
-  Entry<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned)>
+  EntryPoint<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource", Need::optional};
+  EntryPoint<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned)>
       cuDevSmResourceSplitByCount{this, "cuDevSmResourceSplitByCount", Need::optional};
-  Entry<CUresult(CUdevResourceDesc*, CUdevResource*, unsigned)> cuDevResourceGenerateDesc{
+  EntryPoint<CUresult(CUdevResourceDesc*, CUdevResource*, unsigned)> cuDevResourceGenerateDesc{
       this, "cuDevResourceGenerateDesc", Need::optional};
-  Entry<CUresult(CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned)> cuGreenCtxCreate{this, "cuGreenCtxCreate",
+  EntryPoint<CUresult(CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned)> cuGreenCtxCreate{this, "cuGreenCtxCreate",
                                                                                        Need::optional};
-  Entry<CUresult(CUgreenCtx)> cuGreenCtxDestroy{this, "cuGreenCtxDestroy", Need::optional};
-  Entry<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
+  EntryPoint<CUresult(CUgreenCtx)> cuGreenCtxDestroy{this, "cuGreenCtxDestroy", Need::optional};
+  EntryPoint<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
                                                                                Need::optional};
 
   /// HIP's way to keep a stream's kernels to some multiprocessors: a bit for each.
-  Entry<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
+  EntryPoint<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
       this, "hipExtStreamCreateWithCUMask", Need::optional};
 
   bool has_green_contexts() const {

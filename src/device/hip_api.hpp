@@ -22,8 +22,8 @@ struct Api : cuda::Api {
   explicit Api(const std::vector<std::string>& libraries);
 
   /// A structure that has grown: HIP 6 has a new one under a new name. `gcnArchName` is what is needed of it.
-  Entry<int(void*, int)> hipGetDevicePropertiesR0600{this, "hipGetDevicePropertiesR0600", Need::optional};
-  Entry<int(void*, int)> hipGetDeviceProperties{this, "hipGetDeviceProperties", Need::optional};
+  EntryPoint<int(void*, int)> hipGetDevicePropertiesR0600{this, "hipGetDevicePropertiesR0600", Need::optional};
+  EntryPoint<int(void*, int)> hipGetDeviceProperties{this, "hipGetDeviceProperties", Need::optional};
 };
 
 /// The table, loaded on first use from the library that ERGOTUNE_HIP names, else from the usual places. Check usable().

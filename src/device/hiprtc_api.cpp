@@ -38,9 +38,9 @@ const char* hiprtc_name(const char* symbol) {
 struct Comgr : DriverTable {
   static constexpr std::array kNames = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
   Comgr() : DriverTable(hip::rocm_libraries(kNames)) {}
-  Entry<int(std::size_t*)> amd_comgr_get_isa_count{this, "amd_comgr_get_isa_count"};
-  Entry<int(std::size_t, const char**)> amd_comgr_get_isa_name{this, "amd_comgr_get_isa_name"};
-  Entry<void(std::size_t*, std::size_t*)> amd_comgr_get_version{this, "amd_comgr_get_version"};
+  EntryPoint<int(std::size_t*)> amd_comgr_get_isa_count{this, "amd_comgr_get_isa_count"};
+  EntryPoint<int(std::size_t, const char**)> amd_comgr_get_isa_name{this, "amd_comgr_get_isa_name"};
+  EntryPoint<void(std::size_t*, std::size_t*)> amd_comgr_get_version{this, "amd_comgr_get_version"};
 };
 
 /// Only where hiprtc itself is AMD's: another one has its own compiler.

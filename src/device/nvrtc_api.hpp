@@ -19,23 +19,23 @@ struct Api : DriverTable {
   explicit Api(const std::vector<std::string>& libraries, Dictionary dictionary = nullptr)
       : DriverTable(libraries, dictionary) {}
 
-  Entry<const char*(nvrtcResult)> nvrtcGetErrorString{this, "nvrtcGetErrorString"};
-  Entry<nvrtcResult(int*, int*)> nvrtcVersion{this, "nvrtcVersion"};
-  Entry<nvrtcResult(int*)> nvrtcGetNumSupportedArchs{this, "nvrtcGetNumSupportedArchs", Need::optional};
-  Entry<nvrtcResult(int*)> nvrtcGetSupportedArchs{this, "nvrtcGetSupportedArchs", Need::optional};
-  Entry<nvrtcResult(nvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)>
+  EntryPoint<const char*(nvrtcResult)> nvrtcGetErrorString{this, "nvrtcGetErrorString"};
+  EntryPoint<nvrtcResult(int*, int*)> nvrtcVersion{this, "nvrtcVersion"};
+  EntryPoint<nvrtcResult(int*)> nvrtcGetNumSupportedArchs{this, "nvrtcGetNumSupportedArchs", Need::optional};
+  EntryPoint<nvrtcResult(int*)> nvrtcGetSupportedArchs{this, "nvrtcGetSupportedArchs", Need::optional};
+  EntryPoint<nvrtcResult(nvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)>
       nvrtcCreateProgram{this, "nvrtcCreateProgram"};
-  Entry<nvrtcResult(nvrtcProgram*)> nvrtcDestroyProgram{this, "nvrtcDestroyProgram"};
-  Entry<nvrtcResult(nvrtcProgram, const char*)> nvrtcAddNameExpression{this, "nvrtcAddNameExpression"};
-  Entry<nvrtcResult(nvrtcProgram, int, const char* const*)> nvrtcCompileProgram{this, "nvrtcCompileProgram"};
-  Entry<nvrtcResult(nvrtcProgram, const char*, const char**)> nvrtcGetLoweredName{this,
+  EntryPoint<nvrtcResult(nvrtcProgram*)> nvrtcDestroyProgram{this, "nvrtcDestroyProgram"};
+  EntryPoint<nvrtcResult(nvrtcProgram, const char*)> nvrtcAddNameExpression{this, "nvrtcAddNameExpression"};
+  EntryPoint<nvrtcResult(nvrtcProgram, int, const char* const*)> nvrtcCompileProgram{this, "nvrtcCompileProgram"};
+  EntryPoint<nvrtcResult(nvrtcProgram, const char*, const char**)> nvrtcGetLoweredName{this,
                                                                                   "nvrtcGetLoweredName"};
-  Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetProgramLogSize{this, "nvrtcGetProgramLogSize"};
-  Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetProgramLog{this, "nvrtcGetProgramLog"};
-  Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetCUBINSize{this, "nvrtcGetCUBINSize"};
-  Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetCUBIN{this, "nvrtcGetCUBIN"};
-  Entry<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetPTXSize{this, "nvrtcGetPTXSize", Need::optional};
-  Entry<nvrtcResult(nvrtcProgram, char*)> nvrtcGetPTX{this, "nvrtcGetPTX", Need::optional};
+  EntryPoint<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetProgramLogSize{this, "nvrtcGetProgramLogSize"};
+  EntryPoint<nvrtcResult(nvrtcProgram, char*)> nvrtcGetProgramLog{this, "nvrtcGetProgramLog"};
+  EntryPoint<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetCUBINSize{this, "nvrtcGetCUBINSize"};
+  EntryPoint<nvrtcResult(nvrtcProgram, char*)> nvrtcGetCUBIN{this, "nvrtcGetCUBIN"};
+  EntryPoint<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetPTXSize{this, "nvrtcGetPTXSize", Need::optional};
+  EntryPoint<nvrtcResult(nvrtcProgram, char*)> nvrtcGetPTX{this, "nvrtcGetPTX", Need::optional};
 };
 
 /// The table, loaded on first use: from ERGOTUNE_NVRTC when set, else by name, else from the folders where

@@ -117,76 +117,76 @@ using ProgramCallback = void(cl_program, void*);
 struct Api : DriverTable {
   Api();
 
-  Entry<cl_int(cl_uint, cl_platform_id*, cl_uint*)> clGetPlatformIDs{this, "clGetPlatformIDs"};
-  Entry<cl_int(cl_platform_id, cl_uint, std::size_t, void*, std::size_t*)> clGetPlatformInfo{
+  EntryPoint<cl_int(cl_uint, cl_platform_id*, cl_uint*)> clGetPlatformIDs{this, "clGetPlatformIDs"};
+  EntryPoint<cl_int(cl_platform_id, cl_uint, std::size_t, void*, std::size_t*)> clGetPlatformInfo{
       this, "clGetPlatformInfo"};
-  Entry<cl_int(cl_platform_id, cl_bitfield, cl_uint, cl_device_id*, cl_uint*)> clGetDeviceIDs{
+  EntryPoint<cl_int(cl_platform_id, cl_bitfield, cl_uint, cl_device_id*, cl_uint*)> clGetDeviceIDs{
       this, "clGetDeviceIDs"};
-  Entry<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this,
+  EntryPoint<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this,
                                                                                          "clGetDeviceInfo"};
-  Entry<cl_int(cl_device_id, const cl_properties*, cl_uint, cl_device_id*, cl_uint*)> clCreateSubDevices{
+  EntryPoint<cl_int(cl_device_id, const cl_properties*, cl_uint, cl_device_id*, cl_uint*)> clCreateSubDevices{
       this, "clCreateSubDevices", Need::optional};
-  Entry<cl_int(cl_device_id)> clReleaseDevice{this, "clReleaseDevice", Need::optional};
-  Entry<cl_context(const cl_properties*, cl_uint, const cl_device_id*, ContextCallback*, void*, cl_int*)>
+  EntryPoint<cl_int(cl_device_id)> clReleaseDevice{this, "clReleaseDevice", Need::optional};
+  EntryPoint<cl_context(const cl_properties*, cl_uint, const cl_device_id*, ContextCallback*, void*, cl_int*)>
       clCreateContext{this, "clCreateContext"};
-  Entry<cl_int(cl_context)> clReleaseContext{this, "clReleaseContext"};
-  Entry<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)> clCreateCommandQueue{
+  EntryPoint<cl_int(cl_context)> clReleaseContext{this, "clReleaseContext"};
+  EntryPoint<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)> clCreateCommandQueue{
       this, "clCreateCommandQueue"};
-  Entry<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>
+  EntryPoint<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>
       clCreateCommandQueueWithProperties{this, "clCreateCommandQueueWithProperties", Need::optional};
-  Entry<cl_int(cl_command_queue, cl_uint, std::size_t, void*, std::size_t*)> clGetCommandQueueInfo{
+  EntryPoint<cl_int(cl_command_queue, cl_uint, std::size_t, void*, std::size_t*)> clGetCommandQueueInfo{
       this, "clGetCommandQueueInfo"};
-  Entry<cl_int(cl_command_queue)> clReleaseCommandQueue{this, "clReleaseCommandQueue"};
-  Entry<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)> clCreateBuffer{this, "clCreateBuffer"};
-  Entry<cl_mem(cl_mem, cl_bitfield, cl_uint, const void*, cl_int*)> clCreateSubBuffer{this,
+  EntryPoint<cl_int(cl_command_queue)> clReleaseCommandQueue{this, "clReleaseCommandQueue"};
+  EntryPoint<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)> clCreateBuffer{this, "clCreateBuffer"};
+  EntryPoint<cl_mem(cl_mem, cl_bitfield, cl_uint, const void*, cl_int*)> clCreateSubBuffer{this,
                                                                                       "clCreateSubBuffer"};
-  Entry<cl_int(cl_mem, cl_uint, std::size_t, void*, std::size_t*)> clGetMemObjectInfo{this,
+  EntryPoint<cl_int(cl_mem, cl_uint, std::size_t, void*, std::size_t*)> clGetMemObjectInfo{this,
                                                                                       "clGetMemObjectInfo"};
-  Entry<cl_int(cl_mem)> clReleaseMemObject{this, "clReleaseMemObject"};
-  Entry<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)> clCreateProgramWithSource{
+  EntryPoint<cl_int(cl_mem)> clReleaseMemObject{this, "clReleaseMemObject"};
+  EntryPoint<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)> clCreateProgramWithSource{
       this, "clCreateProgramWithSource"};
-  Entry<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**,
+  EntryPoint<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**,
                    cl_int*, cl_int*)>
       clCreateProgramWithBinary{this, "clCreateProgramWithBinary"};
-  Entry<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>
+  EntryPoint<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>
       clBuildProgram{this, "clBuildProgram"};
-  Entry<cl_int(cl_program, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramBuildInfo{
+  EntryPoint<cl_int(cl_program, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramBuildInfo{
       this, "clGetProgramBuildInfo"};
-  Entry<cl_int(cl_program, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramInfo{this,
+  EntryPoint<cl_int(cl_program, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramInfo{this,
                                                                                         "clGetProgramInfo"};
-  Entry<cl_int(cl_program)> clReleaseProgram{this, "clReleaseProgram"};
-  Entry<cl_kernel(cl_program, const char*, cl_int*)> clCreateKernel{this, "clCreateKernel"};
-  Entry<cl_int(cl_kernel, cl_uint, std::size_t, const void*)> clSetKernelArg{this, "clSetKernelArg"};
-  Entry<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelWorkGroupInfo{
+  EntryPoint<cl_int(cl_program)> clReleaseProgram{this, "clReleaseProgram"};
+  EntryPoint<cl_kernel(cl_program, const char*, cl_int*)> clCreateKernel{this, "clCreateKernel"};
+  EntryPoint<cl_int(cl_kernel, cl_uint, std::size_t, const void*)> clSetKernelArg{this, "clSetKernelArg"};
+  EntryPoint<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelWorkGroupInfo{
       this, "clGetKernelWorkGroupInfo"};
-  Entry<cl_int(cl_kernel, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelInfo{this, "clGetKernelInfo"};
-  Entry<cl_int(cl_kernel)> clReleaseKernel{this, "clReleaseKernel"};
-  Entry<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
+  EntryPoint<cl_int(cl_kernel, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelInfo{this, "clGetKernelInfo"};
+  EntryPoint<cl_int(cl_kernel)> clReleaseKernel{this, "clReleaseKernel"};
+  EntryPoint<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
                const std::size_t*, cl_uint, const cl_event*, cl_event*)>
       clEnqueueNDRangeKernel{this, "clEnqueueNDRangeKernel"};
-  Entry<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, const void*, cl_uint,
+  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, const void*, cl_uint,
                const cl_event*, cl_event*)>
       clEnqueueWriteBuffer{this, "clEnqueueWriteBuffer"};
-  Entry<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
+  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
                cl_event*)>
       clEnqueueReadBuffer{this, "clEnqueueReadBuffer"};
-  Entry<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
+  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
                const cl_event*, cl_event*)>
       clEnqueueCopyBuffer{this, "clEnqueueCopyBuffer"};
-  Entry<cl_int(cl_command_queue, cl_mem, const void*, std::size_t, std::size_t, std::size_t, cl_uint,
+  EntryPoint<cl_int(cl_command_queue, cl_mem, const void*, std::size_t, std::size_t, std::size_t, cl_uint,
                const cl_event*, cl_event*)>
       clEnqueueFillBuffer{this, "clEnqueueFillBuffer"};
-  Entry<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueBarrierWithWaitList{
+  EntryPoint<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueBarrierWithWaitList{
       this, "clEnqueueBarrierWithWaitList"};
-  Entry<cl_int(cl_command_queue)> clFlush{this, "clFlush"};
-  Entry<cl_int(cl_command_queue)> clFinish{this, "clFinish"};
-  Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};
-  Entry<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventProfilingInfo{
+  EntryPoint<cl_int(cl_command_queue)> clFlush{this, "clFlush"};
+  EntryPoint<cl_int(cl_command_queue)> clFinish{this, "clFinish"};
+  EntryPoint<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};
+  EntryPoint<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventProfilingInfo{
       this, "clGetEventProfilingInfo"};
-  Entry<cl_event(cl_context, cl_int*)> clCreateUserEvent{this, "clCreateUserEvent"};
-  Entry<cl_int(cl_event, cl_int)> clSetUserEventStatus{this, "clSetUserEventStatus"};
-  Entry<cl_int(cl_event)> clRetainEvent{this, "clRetainEvent"};
-  Entry<cl_int(cl_event)> clReleaseEvent{this, "clReleaseEvent"};
+  EntryPoint<cl_event(cl_context, cl_int*)> clCreateUserEvent{this, "clCreateUserEvent"};
+  EntryPoint<cl_int(cl_event, cl_int)> clSetUserEventStatus{this, "clSetUserEventStatus"};
+  EntryPoint<cl_int(cl_event)> clRetainEvent{this, "clRetainEvent"};
+  EntryPoint<cl_int(cl_event)> clReleaseEvent{this, "clReleaseEvent"};
 };
 
 /// The table, loaded on first use. Check usable() before anything else.

@@ -177,36 +177,36 @@ T block(Member T::*last) {
 struct Api : DriverTable {
   Api();
 
-  Entry<Result(std::uint32_t*)> cuptiGetVersion{this, "cuptiGetVersion"};
-  Entry<Result(Result, const char**)> cuptiGetResultString{this, "cuptiGetResultString"};
-  Entry<Result(Initialize*)> cuptiProfilerInitialize{this, "cuptiProfilerInitialize"};
-  Entry<Result(DeviceSupported*)> cuptiProfilerDeviceSupported{this, "cuptiProfilerDeviceSupported"};
-  Entry<Result(CounterAvailability*)> cuptiProfilerGetCounterAvailability{this, "cuptiProfilerGetCounterAvailability"};
-  Entry<Result(ChipName*)> cuptiDeviceGetChipName{this, "cuptiDeviceGetChipName"};
+  EntryPoint<Result(std::uint32_t*)> cuptiGetVersion{this, "cuptiGetVersion"};
+  EntryPoint<Result(Result, const char**)> cuptiGetResultString{this, "cuptiGetResultString"};
+  EntryPoint<Result(Initialize*)> cuptiProfilerInitialize{this, "cuptiProfilerInitialize"};
+  EntryPoint<Result(DeviceSupported*)> cuptiProfilerDeviceSupported{this, "cuptiProfilerDeviceSupported"};
+  EntryPoint<Result(CounterAvailability*)> cuptiProfilerGetCounterAvailability{this, "cuptiProfilerGetCounterAvailability"};
+  EntryPoint<Result(ChipName*)> cuptiDeviceGetChipName{this, "cuptiDeviceGetChipName"};
 
-  Entry<Result(HostInitialize*)> cuptiProfilerHostInitialize{this, "cuptiProfilerHostInitialize"};
-  Entry<Result(HostDeinitialize*)> cuptiProfilerHostDeinitialize{this, "cuptiProfilerHostDeinitialize"};
-  Entry<Result(HostChips*)> cuptiProfilerHostGetSupportedChips{this, "cuptiProfilerHostGetSupportedChips"};
-  Entry<Result(HostBaseMetrics*)> cuptiProfilerHostGetBaseMetrics{this, "cuptiProfilerHostGetBaseMetrics"};
-  Entry<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this, "cuptiProfilerHostGetMetricProperties"};
-  Entry<Result(HostAddMetrics*)> cuptiProfilerHostConfigAddMetrics{this, "cuptiProfilerHostConfigAddMetrics"};
-  Entry<Result(HostImageSize*)> cuptiProfilerHostGetConfigImageSize{this, "cuptiProfilerHostGetConfigImageSize"};
-  Entry<Result(HostImage*)> cuptiProfilerHostGetConfigImage{this, "cuptiProfilerHostGetConfigImage"};
-  Entry<Result(HostPasses*)> cuptiProfilerHostGetNumOfPasses{this, "cuptiProfilerHostGetNumOfPasses"};
-  Entry<Result(HostEvaluate*)> cuptiProfilerHostEvaluateToGpuValues{this, "cuptiProfilerHostEvaluateToGpuValues"};
+  EntryPoint<Result(HostInitialize*)> cuptiProfilerHostInitialize{this, "cuptiProfilerHostInitialize"};
+  EntryPoint<Result(HostDeinitialize*)> cuptiProfilerHostDeinitialize{this, "cuptiProfilerHostDeinitialize"};
+  EntryPoint<Result(HostChips*)> cuptiProfilerHostGetSupportedChips{this, "cuptiProfilerHostGetSupportedChips"};
+  EntryPoint<Result(HostBaseMetrics*)> cuptiProfilerHostGetBaseMetrics{this, "cuptiProfilerHostGetBaseMetrics"};
+  EntryPoint<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this, "cuptiProfilerHostGetMetricProperties"};
+  EntryPoint<Result(HostAddMetrics*)> cuptiProfilerHostConfigAddMetrics{this, "cuptiProfilerHostConfigAddMetrics"};
+  EntryPoint<Result(HostImageSize*)> cuptiProfilerHostGetConfigImageSize{this, "cuptiProfilerHostGetConfigImageSize"};
+  EntryPoint<Result(HostImage*)> cuptiProfilerHostGetConfigImage{this, "cuptiProfilerHostGetConfigImage"};
+  EntryPoint<Result(HostPasses*)> cuptiProfilerHostGetNumOfPasses{this, "cuptiProfilerHostGetNumOfPasses"};
+  EntryPoint<Result(HostEvaluate*)> cuptiProfilerHostEvaluateToGpuValues{this, "cuptiProfilerHostEvaluateToGpuValues"};
 
-  Entry<Result(RangeEnable*)> cuptiRangeProfilerEnable{this, "cuptiRangeProfilerEnable"};
-  Entry<Result(RangeOnly*)> cuptiRangeProfilerDisable{this, "cuptiRangeProfilerDisable"};
-  Entry<Result(RangeDataSize*)> cuptiRangeProfilerGetCounterDataSize{this, "cuptiRangeProfilerGetCounterDataSize"};
-  Entry<Result(RangeDataInitialize*)> cuptiRangeProfilerCounterDataImageInitialize{
+  EntryPoint<Result(RangeEnable*)> cuptiRangeProfilerEnable{this, "cuptiRangeProfilerEnable"};
+  EntryPoint<Result(RangeOnly*)> cuptiRangeProfilerDisable{this, "cuptiRangeProfilerDisable"};
+  EntryPoint<Result(RangeDataSize*)> cuptiRangeProfilerGetCounterDataSize{this, "cuptiRangeProfilerGetCounterDataSize"};
+  EntryPoint<Result(RangeDataInitialize*)> cuptiRangeProfilerCounterDataImageInitialize{
       this, "cuptiRangeProfilerCounterDataImageInitialize"};
-  Entry<Result(RangeConfig*)> cuptiRangeProfilerSetConfig{this, "cuptiRangeProfilerSetConfig"};
-  Entry<Result(RangeOnly*)> cuptiRangeProfilerStart{this, "cuptiRangeProfilerStart"};
-  Entry<Result(RangeStop*)> cuptiRangeProfilerStop{this, "cuptiRangeProfilerStop"};
-  Entry<Result(RangePush*)> cuptiRangeProfilerPushRange{this, "cuptiRangeProfilerPushRange"};
-  Entry<Result(RangeOnly*)> cuptiRangeProfilerPopRange{this, "cuptiRangeProfilerPopRange"};
-  Entry<Result(RangeDecode*)> cuptiRangeProfilerDecodeData{this, "cuptiRangeProfilerDecodeData"};
-  Entry<Result(RangeDataInfo*)> cuptiRangeProfilerGetCounterDataInfo{this, "cuptiRangeProfilerGetCounterDataInfo"};
+  EntryPoint<Result(RangeConfig*)> cuptiRangeProfilerSetConfig{this, "cuptiRangeProfilerSetConfig"};
+  EntryPoint<Result(RangeOnly*)> cuptiRangeProfilerStart{this, "cuptiRangeProfilerStart"};
+  EntryPoint<Result(RangeStop*)> cuptiRangeProfilerStop{this, "cuptiRangeProfilerStop"};
+  EntryPoint<Result(RangePush*)> cuptiRangeProfilerPushRange{this, "cuptiRangeProfilerPushRange"};
+  EntryPoint<Result(RangeOnly*)> cuptiRangeProfilerPopRange{this, "cuptiRangeProfilerPopRange"};
+  EntryPoint<Result(RangeDecode*)> cuptiRangeProfilerDecodeData{this, "cuptiRangeProfilerDecodeData"};
+  EntryPoint<Result(RangeDataInfo*)> cuptiRangeProfilerGetCounterDataInfo{this, "cuptiRangeProfilerGetCounterDataInfo"};
 
  private:
   /// CUPTI asks the loader for it by its bare name: it has to be there already.

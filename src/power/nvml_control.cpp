@@ -151,7 +151,7 @@ std::vector<double> NvmlControl::core_clocks_at(double memory_clock_mhz) {
 
 bool NvmlControl::permitted() { return has_cap_sys_admin(); }
 
-int NvmlControl::application_clocks(const Entry<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
+int NvmlControl::application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
                                     unsigned& core) const {
   const int code = nvml::call(get, board_.handle, nvml::kMemoryClock, &memory);
   return code != nvml::kOk ? code : get(board_.handle, nvml::kGraphicsClock, &core);

@@ -45,7 +45,7 @@ class NvmlControl final : public Control {
   std::vector<double> list(Call call);
   ControlRange clock_range(ControlQuantity quantity);
   ControlRange limit_range() const;
-  int application_clocks(const Entry<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
+  int application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
                          unsigned& core) const;
   /// The application clocks where somebody has set them: they differ from their defaults.
   bool application_clocks_set(unsigned& memory, unsigned& core) const;
@@ -54,8 +54,8 @@ class NvmlControl final : public Control {
   ControlResult set_clock(ControlQuantity quantity, double value);
   ControlResult outcome(ControlQuantity quantity, double value, int code) const;
   template <class T>
-  ControlResult put_back(const RestoreStep& step, T wanted, const Entry<int(nvml::Handle, T*)>& get,
-                         const Entry<int(nvml::Handle, T)>& set) const;
+  ControlResult put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
+                         const EntryPoint<int(nvml::Handle, T)>& set) const;
   ControlResult restore_application_clocks(const RestoreStep& step);
 
   ControlEnvironment environment_;

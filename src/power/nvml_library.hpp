@@ -92,66 +92,66 @@ static_assert(sizeof(ProcessInfo) == 24);
 struct Functions : DriverTable {
   explicit Functions(const std::string& file) : DriverTable({file}) {}
 
-  Entry<int()> init{this, "nvmlInit_v2"};
-  Entry<int()> shutdown{this, "nvmlShutdown"};
-  Entry<const char*(int)> error_string{this, "nvmlErrorString"};
-  Entry<int(unsigned*)> device_count{this, "nvmlDeviceGetCount_v2"};
-  Entry<int(unsigned, Handle*)> handle_by_index{this, "nvmlDeviceGetHandleByIndex_v2"};
-  Entry<int(Handle, char*, unsigned)> name{this, "nvmlDeviceGetName"};
-  Entry<int(Handle, char*, unsigned)> uuid{this, "nvmlDeviceGetUUID"};
+  EntryPoint<int()> init{this, "nvmlInit_v2"};
+  EntryPoint<int()> shutdown{this, "nvmlShutdown"};
+  EntryPoint<const char*(int)> error_string{this, "nvmlErrorString"};
+  EntryPoint<int(unsigned*)> device_count{this, "nvmlDeviceGetCount_v2"};
+  EntryPoint<int(unsigned, Handle*)> handle_by_index{this, "nvmlDeviceGetHandleByIndex_v2"};
+  EntryPoint<int(Handle, char*, unsigned)> name{this, "nvmlDeviceGetName"};
+  EntryPoint<int(Handle, char*, unsigned)> uuid{this, "nvmlDeviceGetUUID"};
 
-  Entry<int(char*, unsigned)> driver_version{this, "nvmlSystemGetDriverVersion", Need::optional};
-  Entry<int(const char*, Handle*)> handle_by_uuid{this, "nvmlDeviceGetHandleByUUID", Need::optional};
-  Entry<int(Handle, PciInfo*)> pci_info{this, "nvmlDeviceGetPciInfo_v3", Need::optional};
-  Entry<int(Handle, unsigned*)> architecture{this, "nvmlDeviceGetArchitecture", Need::optional};
-  Entry<int(Handle, unsigned*)> power_usage{this, "nvmlDeviceGetPowerUsage", Need::optional};
-  Entry<int(Handle, unsigned long long*)> total_energy{this, "nvmlDeviceGetTotalEnergyConsumption",
+  EntryPoint<int(char*, unsigned)> driver_version{this, "nvmlSystemGetDriverVersion", Need::optional};
+  EntryPoint<int(const char*, Handle*)> handle_by_uuid{this, "nvmlDeviceGetHandleByUUID", Need::optional};
+  EntryPoint<int(Handle, PciInfo*)> pci_info{this, "nvmlDeviceGetPciInfo_v3", Need::optional};
+  EntryPoint<int(Handle, unsigned*)> architecture{this, "nvmlDeviceGetArchitecture", Need::optional};
+  EntryPoint<int(Handle, unsigned*)> power_usage{this, "nvmlDeviceGetPowerUsage", Need::optional};
+  EntryPoint<int(Handle, unsigned long long*)> total_energy{this, "nvmlDeviceGetTotalEnergyConsumption",
                                                        Need::optional};
-  Entry<int(Handle, int, FieldValue*)> field_values{this, "nvmlDeviceGetFieldValues", Need::optional};
-  Entry<int(Handle, int, unsigned long long, int*, unsigned*, Sample*)> samples{this, "nvmlDeviceGetSamples",
+  EntryPoint<int(Handle, int, FieldValue*)> field_values{this, "nvmlDeviceGetFieldValues", Need::optional};
+  EntryPoint<int(Handle, int, unsigned long long, int*, unsigned*, Sample*)> samples{this, "nvmlDeviceGetSamples",
                                                                                 Need::optional};
-  Entry<int(Handle, int, unsigned*)> temperature{this, "nvmlDeviceGetTemperature", Need::optional};
-  Entry<int(Handle, Temperature*)> temperature_v{this, "nvmlDeviceGetTemperatureV", Need::optional};
-  Entry<int(Handle, int, unsigned*)> clock_info{this, "nvmlDeviceGetClockInfo", Need::optional};
-  Entry<int(Handle, int, unsigned*)> max_clock_info{this, "nvmlDeviceGetMaxClockInfo", Need::optional};
-  Entry<int(Handle, unsigned*, unsigned*)> supported_memory_clocks{this, "nvmlDeviceGetSupportedMemoryClocks",
+  EntryPoint<int(Handle, int, unsigned*)> temperature{this, "nvmlDeviceGetTemperature", Need::optional};
+  EntryPoint<int(Handle, Temperature*)> temperature_v{this, "nvmlDeviceGetTemperatureV", Need::optional};
+  EntryPoint<int(Handle, int, unsigned*)> clock_info{this, "nvmlDeviceGetClockInfo", Need::optional};
+  EntryPoint<int(Handle, int, unsigned*)> max_clock_info{this, "nvmlDeviceGetMaxClockInfo", Need::optional};
+  EntryPoint<int(Handle, unsigned*, unsigned*)> supported_memory_clocks{this, "nvmlDeviceGetSupportedMemoryClocks",
                                                                    Need::optional};
-  Entry<int(Handle, unsigned, unsigned*, unsigned*)> supported_graphics_clocks{
+  EntryPoint<int(Handle, unsigned, unsigned*, unsigned*)> supported_graphics_clocks{
       this, "nvmlDeviceGetSupportedGraphicsClocks", Need::optional};
   // renamed in CUDA 12
-  Entry<int(Handle, unsigned long long*)> event_reasons{this, "nvmlDeviceGetCurrentClocksEventReasons",
+  EntryPoint<int(Handle, unsigned long long*)> event_reasons{this, "nvmlDeviceGetCurrentClocksEventReasons",
                                                         "nvmlDeviceGetCurrentClocksThrottleReasons"};
-  Entry<int(Handle, unsigned*, ProcessInfo*)> compute_processes{
+  EntryPoint<int(Handle, unsigned*, ProcessInfo*)> compute_processes{
       this, "nvmlDeviceGetComputeRunningProcesses_v3", Need::optional};
-  Entry<int(Handle, unsigned*)> power_limit{this, "nvmlDeviceGetPowerManagementLimit", Need::optional};
-  Entry<int(Handle, unsigned*)> default_power_limit{this, "nvmlDeviceGetPowerManagementDefaultLimit",
+  EntryPoint<int(Handle, unsigned*)> power_limit{this, "nvmlDeviceGetPowerManagementLimit", Need::optional};
+  EntryPoint<int(Handle, unsigned*)> default_power_limit{this, "nvmlDeviceGetPowerManagementDefaultLimit",
                                                     Need::optional};
-  Entry<int(Handle, unsigned*)> enforced_power_limit{this, "nvmlDeviceGetEnforcedPowerLimit", Need::optional};
-  Entry<int(Handle, unsigned*, unsigned*)> power_limit_range{
+  EntryPoint<int(Handle, unsigned*)> enforced_power_limit{this, "nvmlDeviceGetEnforcedPowerLimit", Need::optional};
+  EntryPoint<int(Handle, unsigned*, unsigned*)> power_limit_range{
       this, "nvmlDeviceGetPowerManagementLimitConstraints", Need::optional};
-  Entry<int(Handle, int*)> persistence_mode{this, "nvmlDeviceGetPersistenceMode", Need::optional};
-  Entry<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock",
+  EntryPoint<int(Handle, int*)> persistence_mode{this, "nvmlDeviceGetPersistenceMode", Need::optional};
+  EntryPoint<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock",
                                                        Need::optional};
-  Entry<int(Handle, int, unsigned*)> default_application_clock{this, "nvmlDeviceGetDefaultApplicationsClock",
+  EntryPoint<int(Handle, int, unsigned*)> default_application_clock{this, "nvmlDeviceGetDefaultApplicationsClock",
                                                                Need::optional};
 
-  Entry<int(Handle, unsigned, unsigned)> set_gpu_locked_clocks{this, "nvmlDeviceSetGpuLockedClocks",
+  EntryPoint<int(Handle, unsigned, unsigned)> set_gpu_locked_clocks{this, "nvmlDeviceSetGpuLockedClocks",
                                                                Need::optional};
-  Entry<int(Handle)> reset_gpu_locked_clocks{this, "nvmlDeviceResetGpuLockedClocks", Need::optional};
-  Entry<int(Handle, unsigned, unsigned)> set_memory_locked_clocks{this, "nvmlDeviceSetMemoryLockedClocks",
+  EntryPoint<int(Handle)> reset_gpu_locked_clocks{this, "nvmlDeviceResetGpuLockedClocks", Need::optional};
+  EntryPoint<int(Handle, unsigned, unsigned)> set_memory_locked_clocks{this, "nvmlDeviceSetMemoryLockedClocks",
                                                                   Need::optional};
-  Entry<int(Handle)> reset_memory_locked_clocks{this, "nvmlDeviceResetMemoryLockedClocks", Need::optional};
-  Entry<int(Handle, unsigned, unsigned)> set_application_clocks{this, "nvmlDeviceSetApplicationsClocks",
+  EntryPoint<int(Handle)> reset_memory_locked_clocks{this, "nvmlDeviceResetMemoryLockedClocks", Need::optional};
+  EntryPoint<int(Handle, unsigned, unsigned)> set_application_clocks{this, "nvmlDeviceSetApplicationsClocks",
                                                                 Need::optional};
-  Entry<int(Handle)> reset_application_clocks{this, "nvmlDeviceResetApplicationsClocks", Need::optional};
-  Entry<int(Handle, unsigned)> set_power_limit{this, "nvmlDeviceSetPowerManagementLimit", Need::optional};
-  Entry<int(Handle, int)> set_persistence_mode{this, "nvmlDeviceSetPersistenceMode", Need::optional};
+  EntryPoint<int(Handle)> reset_application_clocks{this, "nvmlDeviceResetApplicationsClocks", Need::optional};
+  EntryPoint<int(Handle, unsigned)> set_power_limit{this, "nvmlDeviceSetPowerManagementLimit", Need::optional};
+  EntryPoint<int(Handle, int)> set_persistence_mode{this, "nvmlDeviceSetPersistenceMode", Need::optional};
 };
 
 /// Calls a function that may be missing: then its code is kFunctionNotFound, as that of an older driver would
 /// be.
 template <class... P, class... A>
-int call(const Entry<int(P...)>& function, A... arguments) {
+int call(const EntryPoint<int(P...)>& function, A... arguments) {
   return function ? function(arguments...) : static_cast<int>(kFunctionNotFound);
 }
 

@@ -59,8 +59,8 @@ void NvmlControl::confirm(RestoreStep& step) const {
 
 // Reads, writes where it differs, reads again.
 template <class T>
-ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const Entry<int(nvml::Handle, T*)>& get,
-                                    const Entry<int(nvml::Handle, T)>& set) const {
+ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
+                                    const EntryPoint<int(nvml::Handle, T)>& set) const {
   T now{};
   if (nvml::call(get, board_.handle, &now) == nvml::kOk && now == wanted) return {};
   if (const int code = nvml::call(set, board_.handle, wanted); code != nvml::kOk)

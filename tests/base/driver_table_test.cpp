@@ -9,14 +9,14 @@ namespace {
 
 struct MathTable : DriverTable {
   explicit MathTable(const char* file) : DriverTable({file}) {}
-  Entry<double(double)> cube_root{this, "cbrt"};
-  Entry<double(double)> renamed{this, "new_name_of_sqrt", "sqrt"};
-  Entry<double(double)> optional{this, "no_such_function", Need::optional};
+  EntryPoint<double(double)> cube_root{this, "cbrt"};
+  EntryPoint<double(double)> renamed{this, "new_name_of_sqrt", "sqrt"};
+  EntryPoint<double(double)> optional{this, "no_such_function", Need::optional};
 };
 struct DemandingTable : MathTable {
   using MathTable::MathTable;
-  Entry<int()> one{this, "no_such_function"};
-  Entry<int()> two{this, "nor_this"};
+  EntryPoint<int()> one{this, "no_such_function"};
+  EntryPoint<int()> two{this, "nor_this"};
 };
 
 TEST(DriverTable, EntriesAreCalledLikeFunctions) {
