@@ -25,4 +25,15 @@ double log_expected_improvement(double gain, double deviation) {
          std::log1p(-3 / (z * z));
 }
 
+double least_deviations(double wanted, double largest) {
+  // the improvement over the deviation rises with the gain over the deviation
+  const double relative = wanted - std::log(largest);
+  double low = -1e6, high = 1e6;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = (low + high) / 2;
+    (log_expected_improvement(middle, 1) < relative ? low : high) = middle;
+  }
+  return low - 1e-6 * (1 + std::abs(low));
+}
+
 }  // namespace ergotune::search

@@ -16,21 +16,27 @@ namespace {
 /// best.
 class Walk : public StrategyBase {
  protected:
-  Walk(std::string name, const StrategyContext& c) : StrategyBase(std::move(name), c), moves_(space()) {}
+  Walk(std::string name, const StrategyContext& c)
+      : StrategyBase(std::move(name), c),
+        moves_(space()),
+        hot_(real("hot")),
+        fall_(real("cold") / hot_),
+        adjacent_(real("adjacent")),
+        length_(integer("length")) {
+    if (c.budget > 0) length_ = std::min(length_, static_cast<std::int64_t>(std::min<std::uint64_t>(c.budget, INT64_MAX)));
+  }
 
   virtual bool accepts(double rise, double temperature) = 0;
   virtual ConfigurationIndex candidate(ConfigurationIndex from) {
-    return random().chance(real("adjacent")) ? moves_.random_adjacent(from, random())
+    return random().chance(adjacent_) ? moves_.random_adjacent(from, random())
                                              : moves_.random_neighbour(from, random());
   }
   double temperature() const {
-    const double length = context().budget > 0
-                              ? static_cast<double>(std::min<std::uint64_t>(
-                                    context().budget, static_cast<std::uint64_t>(integer("length"))))
-                              : static_cast<double>(integer("length"));
+    const auto length = static_cast<double>(length_);
     const double progress = std::fmod(static_cast<double>(told()), length) / length;
-    return real("hot") * std::pow(real("cold") / real("hot"), progress);
+    return hot_ * std::pow(fall_, progress);
   }
+  double hot() const { return hot_; }
 
   void advance(std::size_t wanted) override {
     constexpr int kFreeSteps = 300;
@@ -73,6 +79,8 @@ class Walk : public StrategyBase {
 
  private:
   Moves moves_;
+  double hot_, fall_, adjacent_;  // options, which are looked up by name: too slow for each step
+  std::int64_t length_;
   ConfigurationIndex current_ = 0;
   bool has_current_ = false;
 };
@@ -106,7 +114,7 @@ class DualAnnealing : public Walk {
     if (random().chance(real("local"))) return moves().random_neighbour(from, random());
     std::vector<double> point = moves().point(from);
     // Cauchy steps whose width falls with the temperature
-    const double width = std::max(0.05, std::sqrt(temperature() / real("hot")));
+    const double width = std::max(0.05, std::sqrt(temperature() / hot()));
     for (const std::size_t p : moves().free()) {
       const double reach = 0.5 * width * static_cast<double>(moves().count(p));
       point[p] += reach * std::tan(std::numbers::pi * (random().uniform() - 0.5)) * 0.5;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -242,16 +243,35 @@ class Bayesian : public StrategyBase {
     return queued() > 0;
   }
 
+  /// Gathers the gains of `only`, or of all candidates: at least those of the kLooked best, in no order.
+  void rank(double target, const std::unordered_set<ConfigurationIndex>* only) {
+    const auto& pool = model_.pool();
+    const auto gain = [&](std::size_t i) { return log_expected_improvement(target - mean_[i], deviation_[i]); };
+    double least = -1e300;  // standard deviations
+    if (only == nullptr) {
+      // the best will be no worse than those that were ahead the last time are now
+      gains_.clear();
+      for (const std::size_t i : ahead_)
+        if (i < pool.size() && memory().fresh(pool[i])) gains_.emplace_back(gain(i), i);
+      if (gains_.size() >= kLooked) {
+        std::nth_element(gains_.begin(), gains_.begin() + (kLooked - 1), gains_.end(), std::greater<>());
+        least = least_deviations(gains_[kLooked - 1].first, *std::max_element(deviation_.begin(), deviation_.end()));
+      }
+    }
+    gains_.clear();
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      if (target - mean_[i] < least * deviation_[i]) continue;
+      if (!memory().fresh(pool[i]) || (only != nullptr && only->count(pool[i]) == 0)) continue;
+      gains_.emplace_back(gain(i), i);
+    }
+  }
+
   /// The likeliest improvement among `only`, or among all candidates.
   bool propose_best(const std::unordered_set<ConfigurationIndex>* only = nullptr) {
     const double target =
         transformed(best_value()) - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
     const auto& pool = model_.pool();
-    gains_.clear();
-    for (std::size_t i = 0; i < pool.size(); ++i) {
-      if (!memory().fresh(pool[i]) || (only != nullptr && only->count(pool[i]) == 0)) continue;
-      gains_.emplace_back(log_expected_improvement(target - mean_[i], deviation_[i]), i);
-    }
+    rank(target, only);
     if (gains_.empty()) {
       if (only == nullptr) exploit(1);
       return queued() > 0;
@@ -260,6 +280,10 @@ class Bayesian : public StrategyBase {
     std::partial_sort(gains_.begin(), gains_.begin() + first, gains_.end(), [](auto& a, auto& b) {
       return a.first > b.first || (a.first == b.first && a.second < b.second);
     });
+    if (only == nullptr) {
+      ahead_.clear();
+      for (std::size_t i = 0; i < std::min(2 * kLooked, gains_.size()); ++i) ahead_.push_back(gains_[i].second);
+    }
     std::size_t pick = gains_.front().second;
     bool found = false;
     promising_.clear();
@@ -335,6 +359,7 @@ class Bayesian : public StrategyBase {
   std::unordered_map<ConfigurationIndex, std::size_t> places_;
   std::vector<float> mean_, deviation_;
   std::vector<std::pair<double, std::size_t>> gains_;
+  std::vector<std::size_t> ahead_;  ///< of the last ranking, in the pool
   std::vector<ConfigurationIndex> promising_, shortlist_;
   std::size_t next_fit_ = 0, listed_ = 0;
   std::uint64_t last_improvement_ = 0, modelled_ = 0, quick_ = 0, paid_ = 0;

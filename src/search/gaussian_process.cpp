@@ -65,7 +65,6 @@ void GaussianProcess::set_pool(std::vector<ConfigurationIndex> pool) {
     const auto levels = s.levels_of(s.pool[i]);
     for (std::size_t f = 0; f < levels.size(); ++f) s.pool_levels[f][i] = levels[f];
   }
-  s.whitened.resize(0, 0);
   s.rebuild();
 }
 const std::vector<ConfigurationIndex>& GaussianProcess::pool() const { return state_->pool; }
@@ -82,10 +81,12 @@ void GaussianProcess::set_values(std::span<const double> values) {
   state_->values = Eigen::Map<const Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
-void GaussianProcess::refit_pool() { state_->rebuild(); }
+void GaussianProcess::refit_pool() {
+  if (state_->stale) state_->rebuild();
+}
 
 void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& deviation) const {
-  const State& s = *state_;
+  State& s = *state_;
   const auto n = static_cast<Eigen::Index>(s.observed.size());
   const std::size_t m = s.pool.size();
   mean.assign(m, 0.0f);
@@ -97,7 +98,7 @@ void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& devi
   const double centre = white_1.dot(white_y) / white_1.squaredNorm();
   const Eigen::VectorXd residual = white_y - centre * white_1;
   const double variance = std::max(residual.squaredNorm() / static_cast<double>(n), 1e-12);
-  const Vector about = s.whitened.topRows(n).transpose() * residual.cast<float>();
+  const Vector about = s.weighed(residual.cast<float>());
   for (std::size_t i = 0; i < m; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     mean[i] = static_cast<float>(centre) + about[at];

@@ -69,7 +69,8 @@ void GaussianProcess::fit(double effort) {
   }
   std::vector<Table> scratch = s.tables;
   Hyperparameters best = s.hyper;
-  double best_loss = s.loss(best, subset, scratch);
+  const double loss_before = s.loss(best, subset, scratch);
+  double best_loss = loss_before;
   const auto attempt = [&](double& x, double step, double low, double high) {
     const double before = x;
     for (const double sign : {1.0, -1.0}) {
@@ -91,7 +92,9 @@ void GaussianProcess::fit(double effort) {
       attempt(best.share_logit, step, -4.0, 4.0);
     }
   }
+  if (best_loss == loss_before) return;
   s.hyper = best;
+  s.stale = true;
 }
 
 GaussianProcess::Scales GaussianProcess::scales() const { return state_->hyper; }
@@ -101,6 +104,7 @@ void GaussianProcess::suppose(const Scales& scales, double spread) {
   static_cast<Scales&>(s.supposed) = scales;
   s.spread = spread;
   s.hyper = s.supposed;
+  s.stale = true;
   s.build_tables();
 }
 

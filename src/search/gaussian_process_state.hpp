@@ -57,8 +57,13 @@ struct GaussianProcess::State {
   Eigen::VectorXd values;
 
   Eigen::MatrixXd factor;  // lower Cholesky factor of K + noise, capacity grows by doubling
-  Matrix whitened;         // factor^-1 K(observed, pool)
-  Vector explained;        // column sums of squares of `whitened`
+  // factor^-1 K(observed, pool), so many of the pool a block: a block stays in the cache while everything is done with it. An odd
+  // number of cache lines, or its rows would contend for the same few.
+  static constexpr Eigen::Index kColumns = 496;
+  std::vector<Matrix> whitened;
+  Vector explained;       // column sums of squares of `whitened`
+  Eigen::Index rows = 0;  // that `whitened` has; those of later observations come with the next prediction
+  bool stale = true;      // the scales are not those that factor and `whitened` were built with
 
   std::vector<std::uint16_t> levels_of(ConfigurationIndex index) const {
     std::vector<std::uint32_t> positions(space->dimensions());
@@ -93,18 +98,18 @@ struct GaussianProcess::State {
   }
   double noise() const { return std::exp(hyper.log_noise); }
 
-  // Kernel between one observation and the whole pool.
-  Vector kernel_row(const std::vector<std::uint16_t>& of) const {
-    Vector row = Vector::Ones(static_cast<Eigen::Index>(pool.size()));
+  // Kernel between one observation and `count` of the pool, from `first` on.
+  Vector kernel_row(const std::vector<std::uint16_t>& of, Eigen::Index first, Eigen::Index count) const {
+    Vector row = Vector::Ones(count);
     for (std::size_t f = 0; f < tables.size(); ++f) {
       const float* table = tables[f].kernel.data() + of[f] * tables[f].levels.size();
-      const std::uint16_t* at = pool_levels[f].data();
-      for (Eigen::Index i = 0; i < row.size(); ++i) row[i] *= table[at[i]];
+      const std::uint16_t* at = pool_levels[f].data() + first;
+      for (Eigen::Index i = 0; i < count; ++i) row[i] *= table[at[i]];
     }
     return row;
   }
 
-  // Extends the factor by observation n, and `whitened` by its row.
+  // Extends the factor by observation n.
   void extend(std::size_t n) {
     const auto size = static_cast<Eigen::Index>(n);
     if (factor.rows() <= size) {
@@ -116,19 +121,35 @@ struct GaussianProcess::State {
       column[i] = kernel(levels[n], levels[static_cast<std::size_t>(i)]);
     if (size > 0) factor.topLeftCorner(size, size).triangularView<Eigen::Lower>().solveInPlace(column);
     factor.row(size).head(size) = column.transpose();
-    const double pivot = std::sqrt(std::max(1 + noise() - column.squaredNorm(), 1e-9));
-    factor(size, size) = pivot;
-    if (pool.empty()) return;
+    factor(size, size) = std::sqrt(std::max(1 + noise() - column.squaredNorm(), 1e-9));
+  }
 
-    if (whitened.rows() <= size || whitened.cols() != static_cast<Eigen::Index>(pool.size())) {
-      const Eigen::Index capacity = std::max<Eigen::Index>(64, 2 * size);
-      whitened.conservativeResize(capacity, static_cast<Eigen::Index>(pool.size()));
+  /// Gives a block of `whitened` the rows from `rows` to `n`; `lower` are those of the factor.
+  void whiten(std::size_t block, Eigen::Index n, const Eigen::MatrixXf& lower) {
+    const Eigen::Index first = static_cast<Eigen::Index>(block) * kColumns;
+    const Eigen::Index count = std::min(kColumns, static_cast<Eigen::Index>(pool.size()) - first);
+    Matrix& all = whitened[block];
+    if (all.rows() < n || all.cols() != count) all.conservativeResize(std::max<Eigen::Index>(64, n + n / 2), count);
+    for (Eigen::Index i = rows; i < n; ++i)
+      all.row(i) = kernel_row(levels[static_cast<std::size_t>(i)], first, count).transpose();
+    auto fresh = all.middleRows(rows, n - rows);
+    if (rows > 0) fresh.noalias() -= lower.leftCols(rows) * all.topRows(rows);
+    lower.rightCols(n - rows).triangularView<Eigen::Lower>().solveInPlace(fresh);
+    explained.segment(first, count) += fresh.cwiseAbs2().colwise().sum().transpose();
+  }
+
+  /// whitened^T weights, one for each observation.
+  Vector weighed(const Vector& weights) {
+    const Eigen::Index n = weights.size(), m = static_cast<Eigen::Index>(pool.size());
+    const Eigen::MatrixXf lower = factor.block(rows, 0, n - rows, n).cast<float>();
+    Vector sums(m);
+    for (std::size_t block = 0; block < whitened.size(); ++block) {
+      if (rows < n) whiten(block, n, lower);
+      const Matrix& here = whitened[block];
+      sums.segment(static_cast<Eigen::Index>(block) * kColumns, here.cols()).noalias() = here.topRows(n).transpose() * weights;
     }
-    Vector row = kernel_row(levels[n]);
-    if (size > 0) row.noalias() -= whitened.topRows(size).transpose() * column.cast<float>();
-    row /= static_cast<float>(pivot);
-    whitened.row(size) = row.transpose();
-    explained += row.cwiseAbs2();
+    rows = n;
+    return sums;
   }
 
   // From scratch: one factorisation and one blocked solve, far cheaper than extending n times.
@@ -136,6 +157,9 @@ struct GaussianProcess::State {
     build_tables();
     const auto n = static_cast<Eigen::Index>(observed.size()), m = static_cast<Eigen::Index>(pool.size());
     explained = Vector::Zero(m);
+    whitened.resize(static_cast<std::size_t>((m + kColumns - 1) / kColumns));
+    rows = 0;
+    stale = false;
     if (n == 0) return;
     const Eigen::Index capacity = std::max<Eigen::Index>(64, n + n / 2);
     Eigen::MatrixXd gram(n, n);
@@ -147,14 +171,9 @@ struct GaussianProcess::State {
     const Eigen::LLT<Eigen::MatrixXd> llt(gram);
     factor.resize(capacity, capacity);
     factor.topLeftCorner(n, n) = llt.matrixLLT();
-    if (m == 0) return;
-    whitened.resize(capacity, m);
-    for (Eigen::Index i = 0; i < n; ++i)
-      whitened.row(i) = kernel_row(levels[static_cast<std::size_t>(i)]).transpose();
     const Eigen::MatrixXf lower = factor.topLeftCorner(n, n).cast<float>();
-    auto block = whitened.topRows(n);
-    lower.triangularView<Eigen::Lower>().solveInPlace(block);
-    explained = block.cwiseAbs2().colwise().sum().transpose();
+    for (std::size_t block = 0; block < whitened.size(); ++block) whiten(block, n, lower);
+    rows = n;
   }
 
   /// Negative log marginal likelihood of a subset, with the kernel's variance and the mean in closed form, plus priors.

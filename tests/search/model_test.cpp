@@ -68,23 +68,27 @@ TEST(GaussianProcess, AParameterOfThousandsOfValuesHasALevelForEach) {
 TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
   const SearchSpace space = restricted_space();
   GaussianProcess extended(space), built(space);
-  extended.set_pool(everything(space));
+  std::vector<ConfigurationIndex> pool = everything(space);
+  while (pool.size() < 1200) pool.push_back(pool[pool.size() % space.size()]);  // more than is worked on at a time
+  extended.set_pool(pool);
   Random random(5);
   std::vector<double> values;
+  std::vector<float> mean[2], deviation[2];
   for (const ConfigurationIndex index : space.sample_distinct(40, random)) {
     extended.observe(index);
     built.observe(index);
     values.push_back(std::log(landscape(space, index)));
+    extended.set_values(values);
+    if (values.size() % 7 != 3) extended.predict(mean[0], deviation[0]);
   }
-  built.set_pool(everything(space));
-  extended.set_values(values);
+  built.set_pool(pool);
   built.set_values(values);
-  std::vector<float> mean[2], deviation[2];
-  extended.predict(mean[0], deviation[0]);
   built.predict(mean[1], deviation[1]);
   for (std::size_t i = 0; i < mean[0].size(); ++i) {
     EXPECT_NEAR(mean[0][i], mean[1][i], 1e-3);
     EXPECT_NEAR(deviation[0][i], deviation[1][i], 1e-3);
+    EXPECT_NEAR(mean[0][i], mean[0][i % space.size()], 1e-5);
+    EXPECT_NEAR(deviation[0][i], deviation[0][i % space.size()], 1e-5);
   }
 }
 
@@ -105,6 +109,19 @@ TEST(GaussianProcess, IsSureOfWhatItSawAndUnsureElsewhere) {
   EXPECT_NEAR(mean[5], std::sin(1.5), 0.1);
   EXPECT_LT(deviation[5], deviation[30]);
   EXPECT_LT(deviation[5], 0.3f);
+}
+
+// The search leaves out what a bound calls hopeless: it must never be one that was looked for.
+TEST(Acquisition, NothingBelowTheBoundImprovesAsMuchAsWanted) {
+  Random random(3);
+  for (int trial = 0; trial < 3000; ++trial) {
+    const double largest = std::exp(random.uniform() * 10 - 8), deviation = largest * (1e-3 + 0.999 * random.uniform());
+    const double gain = deviation * (random.uniform() * 60 - 55);
+    const double improvement = log_expected_improvement(gain, deviation);
+    EXPECT_GE(gain, least_deviations(improvement, largest) * deviation) << gain << " " << deviation << " " << largest;
+    EXPECT_LT(log_expected_improvement(least_deviations(improvement, deviation) * deviation, deviation), improvement);
+    EXPECT_NEAR(least_deviations(improvement, deviation), gain / deviation, 1e-4 * (1 + std::abs(gain / deviation)));
+  }
 }
 
 TEST(RandomForest, SeparatesGoodFromBad) {
