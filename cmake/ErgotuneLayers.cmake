@@ -17,7 +17,7 @@ function(ergotune_unity target)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)  # an unnamed namespace of a file that is included is one's own
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)  # an unnamed namespace of a file that is included is one's own
 endfunction()
 
 # ergotune_layer(NAME [COLD] [USES layer...] [LIBRARIES target...])
