@@ -42,49 +42,30 @@ struct InProcessEvaluator::State {
 
   std::string board() const { return device->info().uuid.empty() ? device->info().id : device->info().uuid; }
 
-  /// The request that comes next: of those with the setting in force, while there are any, the oldest.
   EvaluationRequest take_next() {
-    std::size_t position = 0;
-    if (controls) {
-      std::vector<ControlSetting> settings;
-      for (const EvaluationRequest& request : queue)
-        settings.push_back(controls->setting_of(request.configuration));
-      position = controls->order(settings).front();
-    }
-    EvaluationRequest request = std::move(queue[position]);
-    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(position));
+    if (controls) return controls->next_of(queue);
+    EvaluationRequest request = std::move(queue.front());
+    queue.pop_front();
     return request;
   }
 
   Measurement run_once(const EvaluationRequest& request, const std::vector<Binary>& binaries,
-                       const ControlSetting& setting) {
+                       const ControlSetting* setting) {
     RunOptions run;
     run.resources_only = request.resources_only;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
-    if (controls && !request.resources_only) controls->prepare(run, setting);
+    if (setting) controls->prepare(run, *setting);
+    if (journal) journal->about_to_run(request, 0);
     Measurement measurement = runner.run(request.configuration, binaries, run);
     throw_if_machines_fault(measurement.status, measurement.message, device->info());
     return measurement;
   }
 
   Measurement run(const EvaluationRequest& request, const std::vector<Binary>& binaries) {
-    ControlSetting setting;
-    const bool controlled = controls && !request.resources_only;
-    if (controlled) setting = controls->setting_of(request.configuration);
-    if (controlled && controls->must_look()) {
-      if (journal) journal->about_to_run(request, 0);
-      Measurement look = run_once(request, binaries, setting);
-      if (!usable(look.status)) return look;
-      controls->look(look);
-    }
-    for (bool again = false;; again = true) {
-      if (controlled)
-        if (auto refusal = controls->apply(setting)) return *refusal;
-      if (journal) journal->about_to_run(request, 0);
-      Measurement measurement = run_once(request, binaries, setting);
-      if (!controlled || !controls->judge(setting, measurement, again)) return measurement;
-    }
+    if (!controls || request.resources_only) return run_once(request, binaries, nullptr);
+    return controls->measure(request.configuration,
+                             [&](const ControlSetting& setting) { return run_once(request, binaries, &setting); });
   }
 
   /// Compiles every kernel, until one fails: the outcome of the last.

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -85,16 +85,10 @@ struct ProgramEvaluator::State {
     }
   }
 
-  /// Of those with the setting in force, while there are any, the oldest.
   EvaluationRequest take_next() {
-    std::size_t position = 0;
-    if (controls) {
-      std::vector<ControlSetting> settings;
-      for (const EvaluationRequest& request : queue) settings.push_back(controls->setting_of(request.configuration));
-      position = controls->order(settings).front();
-    }
-    EvaluationRequest request = std::move(queue[position]);
-    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(position));
+    if (controls) return controls->next_of(queue);
+    EvaluationRequest request = std::move(queue.front());
+    queue.pop_front();
     return request;
   }
 
@@ -112,29 +106,21 @@ struct ProgramEvaluator::State {
     return ending || dropped.contains(id);
   }
 
-  Measurement run_once(const EvaluationRequest& request, const ControlSetting& setting) {
+  Measurement run_once(const EvaluationRequest& request, const ControlSetting* setting) {
     RunOptions run;
     run.resources_only = request.resources_only;
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
-    if (controls) controls->prepare(run, setting);
+    if (setting) controls->prepare(run, *setting);
     tell_journal(request);
     return runner.run(request.configuration, run);
   }
 
   Measurement run(const EvaluationRequest& request) {
-    if (!controls || request.resources_only) return run_once(request, {});
-    const ControlSetting setting = controls->setting_of(request.configuration);
-    if (controls->must_look()) {
-      Measurement look = run_once(request, setting);
-      if (!usable(look.status) || is_dropped(request.id)) return look;
-      controls->look(look);
-    }
-    for (bool again = false;; again = true) {
-      if (auto refusal = controls->apply(setting)) return *refusal;
-      Measurement measurement = run_once(request, setting);
-      if (is_dropped(request.id) || !controls->judge(setting, measurement, again)) return measurement;
-    }
+    if (!controls || request.resources_only) return run_once(request, nullptr);
+    return controls->measure(
+        request.configuration, [&](const ControlSetting& setting) { return run_once(request, &setting); },
+        [&] { return is_dropped(request.id); });
   }
 
   void loop() {
@@ -202,9 +188,11 @@ std::optional<EvaluationResult> ProgramEvaluator::wait(double seconds) {
   const auto something = [&] {
     return !state_->results.empty() || state_->fault || (state_->queue.empty() && !state_->running);
   };
-  state_->changed.wait_for(lock, std::chrono::duration<double>(seconds), something);
-  if (state_->fault) std::rethrow_exception(std::exchange(state_->fault, nullptr));
-  if (state_->results.empty()) return std::nullopt;
+  state_->changed.wait_for(lock, std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)), something);
+  if (state_->results.empty()) {
+    if (state_->fault) std::rethrow_exception(std::exchange(state_->fault, nullptr));
+    return std::nullopt;
+  }
   EvaluationResult result = std::move(state_->results.front());
   state_->results.pop_front();
   return result;

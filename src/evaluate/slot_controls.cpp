@@ -50,6 +50,30 @@ SlotControls::SlotControls(std::unique_ptr<ControlSession> session, std::vector<
   looked_ = !session_->control().may_hide_a_lock() || !monitor_;
 }
 
+EvaluationRequest SlotControls::next_of(std::deque<EvaluationRequest>& queue) const {
+  std::vector<ControlSetting> settings;
+  for (const EvaluationRequest& request : queue) settings.push_back(setting_of(request.configuration));
+  const auto position = queue.begin() + static_cast<std::ptrdiff_t>(order(settings).front());
+  EvaluationRequest request = std::move(*position);
+  queue.erase(position);
+  return request;
+}
+
+Measurement SlotControls::measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
+                                  const std::function<bool()>& dropped) {
+  const ControlSetting setting = setting_of(configuration);
+  if (must_look()) {
+    Measurement seen = once(setting);
+    if (!usable(seen.status) || dropped()) return seen;
+    look(seen);
+  }
+  for (bool again = false;; again = true) {
+    if (auto refusal = apply(setting)) return *refusal;
+    Measurement measurement = once(setting);
+    if (dropped() || !judge(setting, measurement, again)) return measurement;
+  }
+}
+
 std::optional<Measurement> SlotControls::apply(const ControlSetting& setting) {
   if (in_force_ == setting) return std::nullopt;
   const ControlResult result = session_->apply(setting);

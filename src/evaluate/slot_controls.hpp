@@ -3,6 +3,8 @@
 // ran.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,8 @@ class SlotControls {
                                  const ControlSetting* first = nullptr) const {
     return order_by_setting(waiting, first ? *first : session_->current());
   }
+  /// Takes one out of a queue that is not empty: of those with the setting in force, while there are any, the oldest.
+  EvaluationRequest next_of(std::deque<EvaluationRequest>& queue) const;
   /// Before the first change: the board is to be looked at under load, because a lock of somebody else's may show only then.
   bool must_look() const { return !looked_; }
   /// What it showed. Throws UserError for somebody's lock, unless the session takes it over.
@@ -47,6 +51,11 @@ class SlotControls {
   /// numbers. A clock that the power limit holds down is a part of the setting and told in a warning: "asked 1410 MHz, ran
   /// 1275 MHz, power cap". Adds also what the session has to tell since.
   bool judge(const ControlSetting& asked, Measurement& measurement, bool again);
+
+  /// All of the above for one configuration in this thread: looks at the board first where that is due, sets, measures by
+  /// `once`, judges, and measures again where it ran elsewhere. `dropped`: nobody wants the result any more.
+  Measurement measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
+                      const std::function<bool()>& dropped = [] { return false; });
 
  private:
   void await(const ControlSetting& setting);

@@ -137,6 +137,33 @@ TEST_F(SlotControlsTest, AClockThatChangedMeanwhileIsNoResult) {
   EXPECT_TRUE(controls->judge(at(1020), measurement, false));
 }
 
+TEST_F(SlotControlsTest, OneConfigurationIsMeasuredAgainWhereItRanElsewhere) {
+  std::vector<std::string> clocks;
+  double ran = 1300;
+  const auto once = [&](const ControlSetting& setting) {
+    EXPECT_EQ(setting, at(1020));
+    clocks.push_back(clock());
+    return that_ran_at(std::exchange(ran, 1020));
+  };
+  EXPECT_EQ(controls->measure({Value(1020.0), Value(16)}, once).status, Status::ok);
+  EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000"));
+  EXPECT_EQ(controls->measure({Value(999.0), Value(16)}, once).status, Status::unsupported) << "and nothing runs at a refused one";
+  ran = 1300;
+  EXPECT_FALSE(usable(controls->measure({Value(1020.0), Value(16)}, [&](const auto&) { return that_ran_at(1300); }).status));
+  EXPECT_EQ(controls->measure({Value(1020.0), Value(16)}, once, [] { return true; }).value("core_clock"), 1300e6) << "nobody wants it";
+  EXPECT_THAT(clocks, SizeIs(3));
+}
+
+TEST_F(SlotControlsTest, OfAQueueTheSettingInForceComesFirst) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  std::deque<EvaluationRequest> queue;
+  const double clocks[] = {306, 1020, 306, 1020};
+  for (std::uint64_t id = 0; id < 4; ++id) queue.push_back({id, id, {Value(clocks[id]), Value(1)}});
+  std::vector<std::uint64_t> taken;
+  while (!queue.empty()) taken.push_back(controls->next_of(queue).id);
+  EXPECT_THAT(taken, ElementsAre(1u, 3u, 0u, 2u));
+}
+
 struct TunedSlot : TegraTest {
   Script script;
   Problem problem;
