@@ -52,15 +52,15 @@ using namespace supervising;
 void Supervisor::start() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(std::string("cannot make a socket pair: ") + std::strerror(errno));
+    throw NoProcess(std::string("cannot make a socket pair: ") + std::strerror(errno));
   std::vector<std::string> command = command_;
   command.insert(command.end(), {"--descriptor", "3"});
   try {
     process_ = ChildProcess::start(command, {}, ends[1]);
-  } catch (...) {
+  } catch (const Error& error) {
     ::close(ends[0]);
     ::close(ends[1]);
-    throw;
+    throw NoProcess(error.what());
   }
   ::close(ends[1]);
   const std::lock_guard lock(mutex_);
@@ -107,7 +107,9 @@ SupervisedResult Supervisor::run(const SupervisedRun& what) {
     return stopped;
   }
   Reader reader(*answer);
-  return reader.take<SupervisedResult>();
+  auto result = reader.take<SupervisedResult>();
+  if (!result.nothing_starts.empty()) throw NoProcess(result.nothing_starts);
+  return result;
 }
 
 }  // namespace ergotune

@@ -21,14 +21,17 @@ struct SupervisedRun {
   std::string folder;                              ///< working folder
   double time_limit = 0;                           ///< s; 0: none
   std::uint64_t kept_bytes = 1u << 20;             ///< of each stream: its last ones
+  std::string whole_out;                           ///< a file for all of standard output; empty: none
 };
 inline auto fields(SupervisedRun& run) {
-  auto& [arguments, environment, folder, time_limit, kept_bytes] = run;
-  return std::tie(arguments, environment, folder, time_limit, kept_bytes);
+  auto& [arguments, environment, folder, time_limit, kept_bytes, whole_out] = run;
+  return std::tie(arguments, environment, folder, time_limit, kept_bytes, whole_out);
 }
 
 struct SupervisedResult {
-  std::string not_started;  ///< why; empty where it ran
+  std::string not_started;     ///< why; empty where it ran
+  std::string nothing_starts;  ///< why, where that is no fault of the program; Supervisor::run() throws it
+  std::string not_whole;       ///< why SupervisedRun::whole_out is not
   int exit_code = -1;       ///< -1 when it ended by a signal
   int signal = 0;
   bool timed_out = false;
@@ -38,14 +41,14 @@ struct SupervisedResult {
   double begin = 0, end = 0;  ///< host_seconds(): before its start, and when it had ended
   double cpu_seconds = 0;     ///< user and system, of it and the children that it waited for
   std::uint64_t peak_bytes = 0;
-  std::int32_t left_behind = 0;  ///< processes that outlived it, and were ended
+  std::int32_t left_behind = 0;  ///< processes that still ran when it had ended, and were ended
   bool ok() const { return not_started.empty() && !timed_out && !stopped && exit_code == 0; }
 };
 inline auto fields(SupervisedResult& result) {
-  auto& [not_started, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin, end, cpu_seconds, peak_bytes,
-         left_behind] = result;
-  return std::tie(not_started, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin, end, cpu_seconds,
-                  peak_bytes, left_behind);
+  auto& [not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin, end,
+         cpu_seconds, peak_bytes, left_behind] = result;
+  return std::tie(not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin,
+                  end, cpu_seconds, peak_bytes, left_behind);
 }
 
 /// The way to such a process, which is started when it is needed. run() is called by one thread at a time.
@@ -58,8 +61,8 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Standard input is empty, no terminal, a session and process group of its own. Throws Error when no supervisor can be
-  /// started or it died.
+  /// Standard input is empty, no terminal, a session and process group of its own. Throws NoProcess when nothing at all can
+  /// be started or kept, Error when the supervisor died.
   SupervisedResult run(const SupervisedRun& what);
   /// From any thread: ends what runs, whose run() says so; between two runs the next one, until forget_stop().
   void stop();

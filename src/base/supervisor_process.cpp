@@ -12,9 +12,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "base/descendants.hpp"
 #include "base/serialise.hpp"
 #include "base/supervisor.hpp"
 #include "base/supervisor_frames.hpp"
@@ -27,40 +27,39 @@ namespace {
 
 using namespace supervising;
 
-void collect_descendants(pid_t pid, std::vector<pid_t>& found) {
-  std::ifstream children("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children");
-  for (pid_t child = 0; children >> child;) {
-    found.push_back(child);
-    collect_descendants(child, found);
+/// Whether children are left when those that have ended are waited for.
+bool children_are_left() {
+  pid_t reaped;
+  while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
   }
+  return !(reaped < 0 && errno == ECHILD);
 }
 
 /// Ends every process below this one, whatever group or session it is in: orphans among them are adopted by this process.
-/// Returns how many there were besides `known`.
-int end_all(pid_t known) {
-  int others = 0;
+/// Returns how many still ran: what has ended and nobody waited for (popen() without pclose()) is nothing left behind.
+int end_all() {
+  int running = 0;
   const double limit = host_seconds() + kLongestEnd;
-  for (bool first = true; host_seconds() < limit; first = false) {
-    std::vector<pid_t> all;
-    collect_descendants(::getpid(), all);
+  for (bool first = true; children_are_left() && host_seconds() < limit; first = false) {
+    const std::vector<pid_t> all = descendants_of(::getpid());
     for (const pid_t pid : all) ::kill(pid, SIGKILL);
-    if (first) others = static_cast<int>(all.size() - std::count(all.begin(), all.end(), known));
-    pid_t reaped;
-    while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    if (reaped < 0 && errno == ECHILD) break;
+    if (first) running = static_cast<int>(all.size());
     ::usleep(500);
   }
-  return others;
+  return running;
 }
 
-/// The end of a stream.
+/// The end of a stream; the whole of it goes into a file where one is given.
 class Tail {
  public:
-  Tail(int descriptor, std::uint64_t most) : descriptor_(descriptor), most_(std::max<std::uint64_t>(most, 1)) {
+  Tail(int descriptor, std::uint64_t most, int whole = -1)
+      : descriptor_(descriptor), whole_(whole), most_(std::max<std::uint64_t>(most, 1)) {
     ::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
   }
-  ~Tail() { close(); }
+  ~Tail() {
+    close();
+    if (whole_ >= 0) ::close(whole_);
+  }
   int descriptor() const { return descriptor_; }
   void close() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
@@ -72,6 +71,7 @@ class Tail {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return close();
     total_ += static_cast<std::uint64_t>(n);
+    copy(bytes, static_cast<std::size_t>(n));
     text_.append(bytes, static_cast<std::size_t>(n));
     if (text_.size() > 2 * most_) text_.erase(0, text_.size() - most_);
   }
@@ -83,13 +83,23 @@ class Tail {
     }
   }
   std::uint64_t total() const { return total_; }
+  /// errno of the file's trouble; 0 where the whole is in it.
+  int trouble() const { return trouble_; }
   std::string take() {
     if (text_.size() > most_) text_.erase(0, text_.size() - most_);
     return std::move(text_);
   }
 
  private:
-  int descriptor_;
+  void copy(const char* bytes, std::size_t size) {
+    while (whole_ >= 0 && trouble_ == 0 && size > 0) {
+      const ssize_t n = ::write(whole_, bytes, size);
+      if (n < 0 && errno != EINTR) trouble_ = errno;
+      if (n > 0) bytes += n, size -= static_cast<std::size_t>(n);
+    }
+  }
+
+  int descriptor_, whole_, trouble_ = 0;
   std::uint64_t most_, total_ = 0;
   std::string text_;
 };
@@ -188,17 +198,19 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
     return true;
   }
   Prepared prepared(run);
-  Pipe out, err, failure;
-  if (out.read < 0 || err.read < 0 || failure.read < 0) {
-    result.not_started = std::string("no pipe can be made: ") + std::strerror(errno);
+  const auto nothing_starts = [&result](const std::string& what) {
+    result.nothing_starts = what + ": " + std::strerror(errno);
     return true;
-  }
+  };
+  Pipe out, err, failure;
+  if (out.read < 0 || err.read < 0 || failure.read < 0) return nothing_starts("no pipe can be made");
+  const bool keeps = !run.whole_out.empty();
+  const int whole = keeps ? ::open(run.whole_out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  if (keeps && whole < 0) return nothing_starts(run.whole_out);
+  Tail out_tail(out.take_read(), run.kept_bytes, whole), err_tail(err.take_read(), run.kept_bytes);
   result.begin = host_seconds();
   const pid_t pid = ::fork();
-  if (pid < 0) {
-    result.not_started = std::string("no process can be started: ") + std::strerror(errno);
-    return true;
-  }
+  if (pid < 0) return nothing_starts("no process can be started");
   if (pid == 0) become(run, prepared, out, err, failure);
   out.close_write();
   err.close_write();
@@ -209,18 +221,18 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
     result.not_started = code < 0 ? run.folder + ": " + std::strerror(-code) : run.arguments[0] + ": " + std::strerror(code);
     return true;
   }
-  Tail out_tail(out.take_read(), run.kept_bytes), err_tail(err.take_read(), run.kept_bytes);
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   const double deadline = run.time_limit > 0 ? result.begin + run.time_limit : 0;
   const bool wanted = process >= 0 && watch(process, socket, deadline, out_tail, err_tail, result);
   if (process >= 0) ::close(process);
   if (!wanted) return false;
   note_end(pid, result);
-  result.left_behind = end_all(pid);
+  result.left_behind = end_all();
   out_tail.drain_all();
   err_tail.drain_all();
   result.out_bytes = out_tail.total();
   result.err_bytes = err_tail.total();
+  if (out_tail.trouble() != 0) result.not_whole = run.whole_out + ": " + std::strerror(out_tail.trouble());
   result.out = out_tail.take();
   result.err = err_tail.take();
   return true;
@@ -246,7 +258,7 @@ int run_supervisor(int descriptor) {
     if (!wanted) break;
     if (!send_frame(descriptor, Writer()(result).take())) break;
   }
-  (void)end_all(0);
+  (void)end_all();
   return 0;
 }
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
+#include "base/descendants.hpp"
 #include "base/live_file.hpp"
 #include "base/process.hpp"
 #include "evaluate/child_log.hpp"
@@ -16,14 +16,6 @@
 
 namespace ergotune {
 namespace {
-
-void collect_descendants(pid_t pid, std::vector<pid_t>& found) {
-  std::ifstream children(fmt::format("/proc/{}/task/{}/children", pid, pid));
-  for (pid_t child = 0; children >> child;) {
-    found.push_back(child);
-    collect_descendants(child, found);
-  }
-}
 
 ChildProcess start_worker(std::vector<std::string> command, int socket, int log) {
   command.insert(command.end(), {"--descriptor", "3"});
@@ -72,8 +64,7 @@ class ChildLink final : public Link {
   // With all its descendants: a compiler that a worker runs lives in a group of its own.
   void kill() {
     if (process_.pid() <= 0) return;
-    std::vector<pid_t> descendants;
-    collect_descendants(process_.pid(), descendants);
+    const std::vector<pid_t> descendants = descendants_of(process_.pid());
     process_.kill(SIGKILL);
     for (const pid_t pid : descendants) ::kill(pid, SIGKILL);
   }

@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
+#include "base/descendants.hpp"
 #include "base/dynamic_library.hpp"
 #include "base/environment.hpp"
 #include "base/hash.hpp"
@@ -68,6 +71,28 @@ TEST(Processes, DieWithTheirOwner) {
     EXPECT_TRUE(std::filesystem::exists("/proc/" + std::to_string(pid)));
   }
   EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+}
+
+// A worker's compilers are started by whichever of its threads is free.
+TEST(Processes, AreFoundBelowEveryThreadOfTheirParent) {
+  std::promise<pid_t> started;
+  std::promise<void> seen;
+  std::thread starter([&] {
+    const auto child = ChildProcess::start({"sh", "-c", "sleep 60 & wait"});
+    started.set_value(child.pid());
+    seen.get_future().wait();
+  });
+  const pid_t child = started.get_future().get();
+  std::vector<pid_t> found = descendants_of(::getpid());
+  for (int turn = 0; turn < 10000 && found.size() < 2; ++turn) {
+    ::usleep(1000);
+    found = descendants_of(::getpid());
+  }
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0], child);
+  EXPECT_EQ(descendants_of(child), std::vector<pid_t>{found[1]});
+  seen.set_value();
+  starter.join();
 }
 
 TEST(SysfsTrees, ReadAndWriteBelowTheirRoot) {

@@ -1,0 +1,14 @@
+// What a process has started, as the system tells it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace ergotune {
+
+/// All processes below `pid`, parents before their children, at one moment: those that ended and nobody waited for too.
+/// Orphans are not among them, unless their reaper is.
+std::vector<pid_t> descendants_of(pid_t pid);
+
+}  // namespace ergotune
