@@ -52,13 +52,13 @@ fs::path pocl_folder() {
 
 }  // namespace
 
-std::string full_disk_in(const std::string& words) {
+std::string full_disk_in(const std::string& words, const char* whose) {
   for (const int error : {ENOSPC, EDQUOT}) {
     if (const char* sign = std::strerror(error); words.find(sign) != std::string::npos)
       return fmt::format(
-          "the compiler has no room for its files ({}); make room, or set TMPDIR, or the folder of the "
-          "compiler's cache, to a place that has; {}",
-          words, kNoResult);
+          "{} has no room for its files ({}); make room, or set TMPDIR, or the folder of its cache, to a place that "
+          "has; {}",
+          whose, words, kNoResult);
   }
   return {};
 }

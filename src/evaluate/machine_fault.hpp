@@ -10,8 +10,8 @@
 namespace ergotune {
 
 /// A full disk that a failed program's words tell of, as a sentence that says what to do; empty when they do
-/// not.
-std::string full_disk_in(const std::string& words);
+/// not. `whose` files they were.
+std::string full_disk_in(const std::string& words, const char* whose = "the compiler");
 
 /// Looks for what keeps every kernel from being compiled or run on `device`: words of a full disk in a
 /// failure, and for devices whose compilers write files (host, PoCL) a folder for them that is missing,

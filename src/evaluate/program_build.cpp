@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "evaluate/machine_fault.hpp"
 #include "evaluate/program_output.hpp"
 
 namespace ergotune {
@@ -68,6 +69,17 @@ std::string ProgramBuilds::key_of(const ProgramTexts& texts) {
   return content_hash(all);
 }
 
+/// What no configuration can help: a full disk, a compiler that is not there.
+void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
+                                            const SupervisedResult& result) const {
+  if (const std::string full = full_disk_in(words, "the build"); !full.empty()) throw UserError(full, program_.place);
+  if (result.not_started.empty()) return;
+  // The same for all configurations: a program of the system, or what is there before anything is built.
+  const std::string fixed = known_text(program_.build[step].front(), beside_);
+  if (fixed.empty() || (step > 0 && fixed.find('/') != fixed.npos)) return;
+  throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started), program_.place);
+}
+
 BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& folder, Supervisor& supervisor) const {
   BuildOutcome outcome;
   outcome.folder = folder;
@@ -81,9 +93,10 @@ BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& fold
     const SupervisedResult result = supervisor.run(run);
     outcome.stopped = result.stopped;
     if (result.ok()) continue;
-    outcome.status = Status::compile_error;
     const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
     const std::string words = last_words(result.out, result.err);
+    throw_if_machines_fault(i, step, words, result);
+    outcome.status = Status::compile_error;
     if (!result.not_started.empty()) {
       outcome.message = fmt::format("{} cannot be started: {}", step, result.not_started);
     } else if (result.timed_out) {
@@ -122,8 +135,14 @@ BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor) {
   }
   fs::remove_all(folder, error);  // of a build that was cut off
   fs::create_directories(folder, error);
+  if (error) throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
   texts.set_folder("build", folder);
-  outcome = make(texts, folder, supervisor);
+  try {
+    outcome = make(texts, folder, supervisor);
+  } catch (...) {
+    fs::remove_all(folder, error);
+    throw;
+  }
   if (outcome.status == Status::ok) {
     (void)write_file(mark_of(folder), "");
   } else {

@@ -26,6 +26,7 @@ class ProgramBuilds {
       : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
 
   /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
+  /// Throws UserError for what is no configuration's fault.
   BuildOutcome build(ProgramTexts texts, Supervisor& supervisor);
   /// Removes builds that nobody used for a month.
   void prune() const;
@@ -33,6 +34,8 @@ class ProgramBuilds {
  private:
   std::string key_of(const ProgramTexts& texts);
   std::string contents(const std::filesystem::path& file);
+  void throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
+                               const SupervisedResult& result) const;
   BuildOutcome make(const ProgramTexts& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
 
   const Program& program_;

@@ -12,6 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "evaluate/machine_fault.hpp"
 #include "evaluate/program_energy.hpp"
 #include "measure/estimate.hpp"
 
@@ -62,6 +63,7 @@ ProgramRunner::ProgramRunner(const Problem& problem, const Constants& constants,
       precision_(or_default(options.measure.precision, MeasureSettings().precision, kProgramPrecision)),
       time_limit_(program_.time_limit > 0 ? program_.time_limit : options.time_limit),
       beside_(home_of(problem.file)),
+      output_(temporary_.path() / "stdout"),
       patterns_(program_),
       supervisor_(std::move(supervisor)),
       builds_(program_, builds_folder(options, temporary_.path()), beside_, options.compile_time_limit),
@@ -107,6 +109,17 @@ SupervisedResult ProgramRunner::run_once(Here& here) {
   return result;
 }
 
+/// Its standard output is kept whole where the check looks at that.
+SupervisedResult ProgramRunner::run_first(bool checked, Here& here) {
+  const bool compared = program_.compare && here.texts.text(program_.compare->file).empty();
+  if (checked && (compared || !program_.check_command.empty())) here.command.whole_out = output_.string();
+  SupervisedResult result = run_once(here);
+  here.command.whole_out.clear();
+  if (!result.not_whole.empty())
+    throw UserError(fmt::format("the program's output cannot be kept ({}); make room, or set TMPDIR to a place that has", result.not_whole));
+  return result;
+}
+
 /// What its end says.
 bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
   const auto with_words = [&](std::string message) {
@@ -123,17 +136,20 @@ bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
                 with_words(fmt::format("ended by signal {} ({})", result.signal, ::strsignal(result.signal))));
   if (result.exit_code == 0) return true;
   const auto said = program_.exit_status.find(result.exit_code);
+  if (said == program_.exit_status.end()) {
+    const std::string full = full_disk_in(last_words(result.out, result.err), "the program");
+    if (!full.empty()) throw UserError(full, program_.place);
+  }
   const Status status = said == program_.exit_status.end() ? Status::runtime_error
                                                            : status_from(said->second).value_or(Status::runtime_error);
   if (status == Status::ok) return true;
   return fail(here.result, status, with_words(fmt::format("exit code {}", result.exit_code)));
 }
 
-bool ProgramRunner::check_file(const SupervisedResult& result, Here& here) const {
+bool ProgramRunner::check_file(Here& here) const {
   const ProgramComparison& compare = *program_.compare;
   const std::string name = here.texts.text(compare.file);
-  std::optional<std::string> actual = result.out;
-  if (!name.empty()) actual = read_file(fs::path(here.command.folder) / name);
+  const auto actual = read_file(name.empty() ? output_ : fs::path(here.command.folder) / name);
   if (!actual) return fail(here.result, Status::wrong_result, fmt::format("it left no file {}", name));
   const auto expected = read_file(compare.reference);
   if (!expected)
@@ -152,11 +168,14 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
                 fmt::format("no line of the output matches '{}' (check){}", program_.check_pattern,
                             words.empty() ? "" : ":\n" + words));
   }
-  if (program_.compare && !check_file(result, here)) return false;
+  if (program_.compare && !check_file(here)) return false;
   if (program_.check_command.empty()) return true;
   SupervisedRun run = here.command;
   run.arguments = here.texts.texts(program_.check_command);
-  write_named_file(temporary_.path() / "run" / "stdout", result.out);
+  const fs::path seen = temporary_.path() / "run" / "stdout";
+  std::error_code error;
+  fs::rename(output_, seen, error);
+  if (error) throw UserError(fmt::format("the output for the check, {}: {}", seen.string(), error.message()), program_.place);
   const SupervisedResult checked = supervisor_.run(run);
   if (checked.ok()) return true;
   const std::string words = last_words(checked.out, checked.err);
@@ -207,14 +226,19 @@ std::size_t ProgramRunner::runs_per_sample(double run_seconds) const {
   return static_cast<std::size_t>(std::clamp(std::ceil(shortest / std::max(run_seconds, 1e-4)), 1.0, 1000.0));
 }
 
-/// Half-width of the 95 % interval over the value, of whichever of time and energy is known less well.
-double ProgramRunner::relative_error(const Here& here) const {
+/// The quantity `time` of each: the program's own where it says one.
+std::vector<double> ProgramRunner::times_of(const std::vector<Sample>& samples) {
   std::vector<double> times;
-  for (const Sample& sample : here.samples) {
+  for (const Sample& sample : samples) {
     const auto own = sample.numbers.find("time");
     times.push_back(own == sample.numbers.end() ? sample.time : own->second);
   }
-  double error = estimate_time(times).relative_half_width;
+  return times;
+}
+
+/// Half-width of the 95 % interval over the value, of whichever of time and energy is known less well.
+double ProgramRunner::relative_error(const Here& here) const {
+  double error = estimate_time(times_of(here.samples)).relative_half_width;
   if (recorder_.sensors().empty()) return error;
   std::vector<TimeSpan> spans = spans_of(here.samples);
   const std::vector<SensorTrace> traces = recorder_.traces();
@@ -237,9 +261,7 @@ bool ProgramRunner::enough(const RunOptions& options, Here& here) {
   if (count < wanted) return false;
   if (relative_error(here) <= precision_) return true;
   if (options.objective_quantity == "time" && options.give_up_above < 1e300) {
-    std::vector<double> times;
-    for (const Sample& sample : here.samples) times.push_back(sample.time);
-    const TimeEstimate time = estimate_time(times);
+    const TimeEstimate time = estimate_time(times_of(here.samples));
     here.gave_up = time.value * (1 - time.relative_half_width) > options.give_up_above;
     if (here.gave_up) return true;
   }
@@ -283,7 +305,7 @@ void ProgramRunner::note_times(Here& here) const {
     for (const double value : values) all.add(value);
     here.result.quantities[name] = {all.mean(), all.standard_error(), runs, "read from the output", {}, Provenance::measured};
   }
-  here.result.times = numbers.contains("time") ? numbers["time"] : times;
+  here.result.times = times_of(here.samples);
 }
 
 void ProgramRunner::note_energy(Here& here) const {
@@ -320,14 +342,15 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
     watch_.open(options.watched);
     if (options.look_only) watch_.begin();
     const double begun = host_seconds();
-    const SupervisedResult first = run_once(here);
+    const bool checked = options_.measure.verify && !options.look_only;
+    const SupervisedResult first = run_first(checked, here);
     watch_.end();
     if (!judge(first, here)) return finish();
     if (options.look_only) {
       watch_.note(result, 0, options.clock_tolerance, true);
       return finish();
     }
-    if (options_.measure.verify && !check(first, here)) return finish();
+    if (checked && !check(first, here)) return finish();
     result.verify_seconds = host_seconds() - begun;
     for (int i = 1; i < options_.measure.warm_up; ++i) (void)run_once(here);
     const double before = host_seconds();
@@ -347,6 +370,10 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
     watch_.note(result, options.asked_clock_mhz, options.clock_tolerance);
   } catch (const UserError&) {
     throw;
+  } catch (const NoProcess& error) {
+    throw UserError(fmt::format("no program can be started ({}): where the limit of processes or descriptors is reached (ulimit -u, -n), "
+                                "or memory is short, no configuration can help that, so nothing was stored for it",
+                                error.what()));
   } catch (const Error& error) {
     fail(result, Status::runtime_error, error.what());
   }

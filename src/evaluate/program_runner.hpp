@@ -48,14 +48,16 @@ class ProgramRunner {
 
   bool prepare(Here& here);
   SupervisedResult run_once(Here& here);
+  SupervisedResult run_first(bool checked, Here& here);
   bool judge(const SupervisedResult& result, Here& here) const;
   bool check(const SupervisedResult& result, Here& here);
-  bool check_file(const SupervisedResult& result, Here& here) const;
+  bool check_file(Here& here) const;
   bool take_sample(std::size_t runs, Here& here);
   void take_samples(double first_seconds, const RunOptions& options, Here& here);
   bool enough(const RunOptions& options, Here& here);
   void note_times(Here& here) const;
   void note_energy(Here& here) const;
+  static std::vector<double> times_of(const std::vector<Sample>& samples);
   double relative_error(const Here& here) const;
   double most_seconds() const;
   double reading_period(double run_seconds) const;
@@ -68,6 +70,7 @@ class ProgramRunner {
   double precision_, time_limit_;
   std::filesystem::path beside_;  ///< the problem file's folder
   TemporaryFolder temporary_;
+  std::filesystem::path output_;  ///< the first run's whole standard output, where its check looks at that
   OutputPatterns patterns_;
   Supervisor supervisor_;
   ProgramBuilds builds_;
