@@ -23,8 +23,6 @@ struct ProgramFinding {
 nlohmann::ordered_json document_of(const ProgramFinding& finding);
 void print_finding(const ProgramFinding& finding);
 
-/// A command line that a shell takes as these words.
-std::string shell_words(const std::vector<std::string>& words);
 /// How to set it without ergotune, as commands for root, where the control has a common tool for it; may be empty.
 std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting);
 

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/shell_words.hpp"
 #include "cli/live_options.hpp"
 #include "cli/program_command.hpp"
 #include "cli/progress.hpp"
@@ -98,19 +98,6 @@ void print_choice(const ProgramFinding& finding) {
 }
 
 }  // namespace
-
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) || std::string_view("-_./=,:+@%").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");
-  }
-  return line;
-}
 
 std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting) {
   if (control.starts_with("nvml:")) {

@@ -51,13 +51,6 @@ std::string difference(const AskedLaunch& asked, const LaunchGeometry& own) {
   return {};
 }
 
-std::string values_words(const Problem& problem, const Configuration& configuration) {
-  std::string words;
-  for (std::size_t i = 0; i < configuration.size(); ++i)
-    words += fmt::format("{}{}={}", words.empty() ? "" : ", ", problem.parameters[i].name, configuration[i].to_string());
-  return words;
-}
-
 }  // namespace
 
 TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::string>& others) {
@@ -140,7 +133,7 @@ GivenLaunch TunedProblems::choose(const Tuned& tuned, const AskedLaunch& asked) 
   if (!choice.record) return given;
   const Configuration configuration = wisdom_configuration(problem, constants, *choice.record);
   const LaunchGeometry geometry = geometry_of(problem, constants, configuration);
-  given.words = fmt::format("{} ({})", values_words(problem, configuration), choice.reason);
+  given.words = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);
   if (configuration == own) {
     given.words = "the program's own is the best known: " + given.words;
     return given;

@@ -12,6 +12,7 @@
 #include "base/environment.hpp"
 #include "base/files.hpp"
 #include "base/process.hpp"
+#include "base/shell_words.hpp"
 #include "evaluate/channel.hpp"
 #include "evaluate/child_log.hpp"
 
@@ -62,14 +63,6 @@ class CommandLink final : public NodeLink {
   ChildProcess process_;
 };
 
-/// In single quotes, for a shell.
-std::string quoted(const std::string& text) {
-  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == text.npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// Those of "1-3,07" behind `prefix`.
 void expand_numbers(const std::string& prefix, const std::string& numbers, const std::string& rest, std::vector<std::string>& hosts) {
   std::istringstream parts(numbers);
@@ -112,7 +105,7 @@ std::vector<std::string> expand_hosts(const std::string& list) {
 }
 
 StartNode start_by_command(const std::string& command, const std::string& program) {
-  const std::string agent = quoted(program) + " agent";
+  const std::string agent = shell_word(program) + " agent";
   std::string whole = command;
   for (std::size_t at = whole.find("{}"); at != whole.npos; at = whole.find("{}", at + agent.size())) whole.replace(at, 2, agent);
   return [whole]() -> std::unique_ptr<NodeLink> { return std::make_unique<CommandLink>(whole, protocol::make_socket_pair()); };

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/files.hpp"
+#include "base/shell_words.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/search/certainty.hpp"
@@ -33,17 +34,6 @@ Object run_json(const RunInfo& run) {
           {"plan", run.plan},      {"seed", run.seed},                {"phase", run.phase},
           {"started_at", run.started_at}, {"ended_at", run.ended_at}, {"ended", run.ended},
           {"confirmed", run.confirmed}};
-}
-
-/// A word for a shell.
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == ':' || c == ',';
-  });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
 }
 
 /// The device's id out of "name (id)".
@@ -157,8 +147,7 @@ std::string SessionView::configuration(std::size_t row) {
     if (problem_ && recording.parameters[p].values.size() > 1) code[recording.parameters[p].name] = to_json(configuration[p]);
   document["command"] = nullptr;
   if (problem_ && !problem_->file.empty())
-    document["command"] = fmt::format("ergotune measure {} --device {} --config {}", shell_word(problem_->file.string()),
-                                      shell_word(device_id(recording.device)), shell_word(text_of(code)));
+    document["command"] = shell_words({"ergotune", "measure", problem_->file.string(), "--device", device_id(recording.device), "--config", text_of(code)});
   return text_of(document);
 }
 

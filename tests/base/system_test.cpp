@@ -15,6 +15,7 @@
 #include "base/hash.hpp"
 #include "base/process.hpp"
 #include "base/processors.hpp"
+#include "base/shell_words.hpp"
 #include "base/sysfs.hpp"
 #include "ergotune/base/error.hpp"
 
@@ -51,6 +52,12 @@ TEST(Processes, CollectBothStreamsAndTheExitCode) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(result.out, "one");
   EXPECT_EQ(result.err, "two\n");
+}
+
+TEST(Processes, AShellTakesQuotedWordsAsTheyAre) {
+  EXPECT_EQ(shell_words({"ergotune", "a=b", "x y", ""}), "ergotune a=b 'x y' ''");
+  const std::string words = "it's \"$HOME\" `;*\n~";
+  EXPECT_EQ(run_process({"sh", "-c", "printf %s " + shell_word(words)}).out, words);
 }
 
 TEST(Processes, AreKilledWithTheirChildrenAtTheTimeLimit) {
