@@ -86,10 +86,14 @@ std::string Site::first() const {
   double latest = -1;
   for (const auto& file : stores()) {
     if (session_ > 0 && !folder_) return id_of(file, session_);
-    const Store store = Store::open(file, true);
-    for (const SessionInfo& info : store.sessions()) {
-      const double worked = info.rows > 0 || info.runs > 0 ? info.worked_at : 0;
-      if (worked >= latest) best = id_of(file, info.id), latest = worked;
+    try {
+      const Store store = Store::open(file, true);
+      for (const SessionInfo& info : store.sessions()) {
+        const double worked = info.rows > 0 || info.runs > 0 ? info.worked_at : 0;
+        if (worked >= latest) best = id_of(file, info.id), latest = worked;
+      }
+    } catch (const Error&) {
+      continue;  // sessions() says what is wrong with it
     }
   }
   return best;
@@ -114,7 +118,7 @@ std::string Site::sessions() const {
                         {"worked_at", info.worked_at},
                         {"ended", runs.empty() || runs.back().ended_at == 0 ? Object(nullptr) : Object(runs.back().ended)}});
       }
-    } catch (const UserError& error) {
+    } catch (const Error& error) {
       list.push_back({{"store", file.string()}, {"error", error.what()}});
     }
   }
@@ -154,7 +158,8 @@ std::optional<Answer> Site::compare(const Route& route) {
     if (one->update(kAtOnce)) return std::nullopt;
   }
   for (const std::string& id : route.sessions) {
-    SessionView* one = view(id);
+    SessionView* one = view(id);  // a new one where the first loop had to let views go
+    if (!one || one->update(kAtOnce)) return std::nullopt;
     objectives.push_back(report_objective(one->source().recording, route.objective));
     compared.push_back({&one->source().recording, &objectives.back()});
   }
@@ -169,7 +174,7 @@ std::optional<Answer> Site::answer(const Route& route) {
     if (route.kind != Kind::none && route.kind != Kind::page && route.kind != Kind::events) return of_session(route);
   } catch (const UserError& error) {
     return failure(400, error.what());
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return failure(500, error.what());
   }
   return failure(404, "there is nothing here");

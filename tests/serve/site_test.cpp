@@ -170,6 +170,32 @@ TEST_F(SiteTest, AFolderShowsItsStores) {
   EXPECT_THROW(Site(folder / "empty"), UserError);
 }
 
+TEST_F(SiteTest, OneBadStoreOfAFolderHidesNoOther) {
+  add(1, 0.5);
+  std::string damaged(4096, 'x');
+  ASSERT_EQ(write_file(folder / "bad.db", damaged.replace(0, 16, std::string("SQLite format 3\0", 16))), 0);
+  Site site(folder);
+  const Json list = ask(site, "/api/sessions");
+  EXPECT_EQ(list["first"], "s.db:1");
+  ASSERT_EQ(list["sessions"].size(), 2u) << list;
+  EXPECT_TRUE(list["sessions"][0].contains("error"));
+}
+
+// Views are let go of when there are too many; a comparison then read the first session's anew, and without its rows.
+TEST_F(SiteTest, ComparedSessionsHaveTheirRows) {
+  for (int i = 0; i < 64; ++i) {
+    const auto id = store->session(SessionIdentity{.problem = "p", .device = "d" + std::to_string(i)}, {"x"}, "time", "{}", "{}");
+    store->add(id, {1}, timed(0.25));
+    store->add(id, {2}, timed(0.5));
+  }
+  add(1, 0.5);
+  Site site(folder / "s.db");
+  for (int i = 2; i <= 65; ++i) ASSERT_NE(site.view(std::to_string(i)), nullptr);
+  EXPECT_EQ(site.views().size(), 64u);
+  const Json both = ask(site, "/api/compare?session=2&session=1");
+  EXPECT_EQ(both["sessions"][0]["usable"], 2) << both;
+}
+
 TEST_F(SiteTest, WhatASessionShowsIsSeenAndWhatIsAskedReachesIt) {
   add(1, 0.5);
   Site site(folder / "s.db");

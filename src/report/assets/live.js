@@ -95,6 +95,8 @@ async function openSession(id) {
 async function listSessions() {
   const answer = await get('/api/sessions');
   model.sessions = answer.sessions.filter(s => s.id);
+  const unreadable = answer.sessions.find(s => s.error);
+  if (!answer.first && unreadable) throw new Error(unreadable.error);
   const select = byId('session');
   select.hidden = model.sessions.length < 2;
   select.replaceChildren(...model.sessions.map(s => element('option', {value: s.id, selected: s.id === (model.id || answer.first)}, `${s.id}: ${s.problem} on ${s.device} (${s.rows})`)));
