@@ -37,6 +37,10 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
+}
+
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty() && parts.size() < 8) {
@@ -144,6 +148,12 @@ Route route_of(const Request& request) {
   return route;
 }
 
+std::string cookie_name(std::string_view host) {
+  const std::string_view rest = host.substr(host_name(host).size());
+  const bool named = rest.starts_with(':') && is_port(rest.substr(1));
+  return named ? "ergotune-" + std::string(rest.substr(1)) : "ergotune";
+}
+
 std::optional<Refusal> refusal(const Request& request, std::string_view token) {
   const std::string_view name = host_name(request.host);
   if (name != "127.0.0.1" && name != "localhost" && name != "[::1]")
@@ -154,13 +164,14 @@ std::optional<Refusal> refusal(const Request& request, std::string_view token) {
     const auto found = query.find("token");
     known = found != query.end() && same(found->second, token);
   }
+  const std::string cookie = cookie_name(request.host);
   for (std::string_view rest = request.cookie; !known && !rest.empty();) {
     const std::size_t end = std::min(rest.find(';'), rest.size());
     std::string_view one = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
     const std::size_t equal = one.find('=');
-    if (equal != one.npos && one.substr(0, equal) == kCookie) known = same(one.substr(equal + 1), token);
+    if (equal != one.npos && one.substr(0, equal) == cookie) known = same(one.substr(equal + 1), token);
   }
   if (!known) return Refusal{403, "open the link that ergotune watch has printed: its token is missing or another's"};
   if (request.method == "POST" && request.origin != "http://" + request.host)

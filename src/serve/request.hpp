@@ -44,7 +44,8 @@ struct Refusal {
 /// here), no token, or a change asked for from another origin.
 std::optional<Refusal> refusal(const Request& request, std::string_view token);
 
-/// The name of the cookie that holds the token.
-inline constexpr const char* kCookie = "ergotune";
+/// The name of the cookie that holds the token, by the Host that a browser sees ("ergotune-8080"): browsers share cookies
+/// between all ports of a host, and several pages may be open in one.
+std::string cookie_name(std::string_view host);
 
 }  // namespace ergotune::serve

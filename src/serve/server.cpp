@@ -1,4 +1,4 @@
-// The sockets: libevent's HTTP server on one thread. Only this file knows libevent.
+// The sockets: libevent's HTTP server on one thread. Only this file and http.cpp know libevent.
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <list>
 #include <map>
 
@@ -22,6 +23,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/serve/watch.hpp"
 #include "report/page.hpp"
+#include "serve/http.hpp"
 #include "serve/site.hpp"
 
 namespace ergotune {
@@ -45,37 +47,6 @@ std::string random_words(std::size_t bytes) {
   std::string words;
   for (std::size_t i = 0; i < bytes; ++i) words += fmt::format("{:02x}", raw[i]);
   return words;
-}
-
-std::string header(evhttp_request* request, const char* name) {
-  const char* value = evhttp_find_header(evhttp_request_get_input_headers(request), name);
-  return value ? value : "";
-}
-
-Request read(evhttp_request* from) {
-  Request request;
-  const auto command = evhttp_request_get_command(from);
-  request.method = command == EVHTTP_REQ_POST ? "POST" : command == EVHTTP_REQ_GET ? "GET" : "";
-  request.target = evhttp_request_get_uri(from);
-  request.host = header(from, "Host");
-  request.origin = header(from, "Origin");
-  request.cookie = header(from, "Cookie");
-  request.token = header(from, "X-Ergotune-Token");
-  request.last_event_id = header(from, "Last-Event-ID");
-  return request;
-}
-
-const char* reason(int status) {
-  switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 409: return "Conflict";
-    case 421: return "Misdirected Request";
-    case 503: return "Service Unavailable";
-    default: return "Error";
-  }
 }
 
 /// Work that nobody else on the machine waits for.
@@ -109,7 +80,7 @@ struct WatchServer::State {
 
   void listen(int port);
   void handle(evhttp_request* request);
-  void send(evhttp_request* request, const Answer& answer);
+  void take(evhttp_request* request);
   void send_page(evhttp_request* request);
   void open_stream(evhttp_request* request, const Route& route);
   void forget(evhttp_connection* connection);
@@ -117,10 +88,11 @@ struct WatchServer::State {
   void answer_pending();
   void feed_streams();
   bool feed(Stream& stream, double now);
+  /// False: something of this session cannot be read now. The others go on; it is tried again in a second.
+  bool attempt(const std::string& session, const std::function<void()>& what);
   std::string events_after(const std::string& session, SessionView& view, std::int64_t& after);
   /// The last of every session, and the end of its streams; readers have a second to take it.
   void take_leave();
-  void headers(evhttp_request* request, const std::string& type);
   void arm(double seconds);
 
   Site site;
@@ -132,6 +104,11 @@ struct WatchServer::State {
   std::list<Pending> pending;
   std::list<Stream> streams;
   double fed_at = 0, silent_since = 0;
+  struct Trouble {
+    std::string words;
+    double until = 0;
+  };
+  std::map<std::string, Trouble> troubles;  ///< by session
   /// Events made for one reader serve the others that are as far: by session and row.
   std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::int64_t>> made;
 };
@@ -161,27 +138,10 @@ void WatchServer::State::arm(double seconds) {
   if (!evtimer_pending(timer, nullptr)) evtimer_add(timer, &delay);
 }
 
-void WatchServer::State::headers(evhttp_request* request, const std::string& type) {
-  evkeyvalq* out = evhttp_request_get_output_headers(request);
-  evhttp_add_header(out, "Content-Type", type.c_str());
-  evhttp_add_header(out, "Cache-Control", "no-store");
-  evhttp_add_header(out, "X-Content-Type-Options", "nosniff");
-  evhttp_add_header(out, "Referrer-Policy", "no-referrer");
-  evhttp_add_header(out, "Cross-Origin-Resource-Policy", "same-origin");
-}
-
-void WatchServer::State::send(evhttp_request* request, const Answer& answer) {
-  headers(request, answer.type);
-  evbuffer* body = evbuffer_new();
-  evbuffer_add(body, answer.body.data(), answer.body.size());
-  evhttp_send_reply(request, answer.status, reason(answer.status), body);
-  evbuffer_free(body);
-}
-
 void WatchServer::State::send_page(evhttp_request* request) {
   const std::string nonce = random_words(16);
   evkeyvalq* out = evhttp_request_get_output_headers(request);
-  evhttp_add_header(out, "Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", kCookie, token).c_str());
+  evhttp_add_header(out, "Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
   // A notebook on this machine may show it in a frame; nothing else may.
   evhttp_add_header(out, "Content-Security-Policy",
                     fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
@@ -193,16 +153,24 @@ void WatchServer::State::send_page(evhttp_request* request) {
   parts.title = "ergotune";
   parts.data = fmt::format("{{\"saved\":false,\"token\":\"{}\"}}", token);
   parts.nonce = nonce;
-  send(request, {200, "text/html; charset=utf-8", page_html(parts)});
+  send_answer(request, {200, "text/html; charset=utf-8", page_html(parts)});
 }
 
 void WatchServer::State::handle(evhttp_request* from) {
+  try {
+    take(from);
+  } catch (const std::exception& error) {  // libevent is C: nothing may be thrown through it
+    send_words(from, 500, error.what());
+  }
+}
+
+void WatchServer::State::take(evhttp_request* from) {
   const Request request = read(from);
-  if (const auto refused = refusal(request, token)) return send(from, {refused->status, "text/plain; charset=utf-8", refused->words + "\n"});
+  if (const auto refused = refusal(request, token)) return send_words(from, refused->status, refused->words);
   const Route route = route_of(request);
   if (route.kind == Route::Kind::page) return send_page(from);
   if (route.kind == Route::Kind::events) return open_stream(from, route);
-  if (pending.size() >= kMostPending) return send(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
+  if (pending.size() >= kMostPending) return send_answer(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
   // Answered by the timer, which holds its peace while a CPU's energy is measured.
   pending.push_back({from, route});
   evhttp_connection* connection = evhttp_request_get_connection(from);
@@ -214,9 +182,9 @@ void WatchServer::State::handle(evhttp_request* from) {
 }
 
 void WatchServer::State::open_stream(evhttp_request* request, const Route& route) {
-  if (!site.view(route.session)) return send(request, {404, "application/json", "{\"error\":\"there is no such session\"}"});
-  if (streams.size() >= kMostStreams) return send(request, {503, "application/json", "{\"error\":\"too many readers\"}"});
-  headers(request, "text/event-stream");
+  if (!site.view(route.session)) return send_answer(request, {404, "application/json", "{\"error\":\"there is no such session\"}"});
+  if (streams.size() >= kMostStreams) return send_answer(request, {503, "application/json", "{\"error\":\"too many readers\"}"});
+  add_headers(request, "text/event-stream");
   evhttp_connection* connection = evhttp_request_get_connection(request);
   evhttp_connection_set_closecb(
       connection, [](evhttp_connection* gone, void* self) { static_cast<State*>(self)->forget(gone); }, this);
@@ -250,7 +218,7 @@ void WatchServer::State::answer_pending() {
     const timeval idle{kIdle, 0};
     bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), &idle, &idle);
     evhttp_connection_set_closecb(connection, nullptr, nullptr);
-    send(request, *answer);
+    send_answer(request, *answer);
   }
 }
 
@@ -295,19 +263,38 @@ bool WatchServer::State::feed(Stream& stream, double now) {
   return true;
 }
 
+bool WatchServer::State::attempt(const std::string& session, const std::function<void()>& what) {
+  try {
+    what();
+    return true;
+  } catch (const std::exception& error) {
+    // A store that cannot be read now (locked, damaged, on a disk that went away) may be later.
+    Trouble& trouble = troubles[session];
+    if (trouble.words != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
+    trouble = {error.what(), host_seconds() + 1};
+    return false;
+  }
+}
+
 void WatchServer::State::feed_streams() {
   const double now = host_seconds();
   if (streams.empty() || now - fed_at < kPeriod * 0.9) return;
   fed_at = now;
   made.clear();
-  std::map<std::string, bool> done;
+  std::map<std::string, bool> up_to_date;
   for (const Stream& stream : streams) {
-    SessionView* view = done.try_emplace(stream.session, true).second ? site.view(stream.session) : nullptr;
-    if (view) view->update(kRowsAtOnce);
+    const auto [place, fresh] = up_to_date.try_emplace(stream.session, false);
+    if (fresh && now >= troubles[stream.session].until)
+      place->second = attempt(stream.session, [&] {
+        if (SessionView* view = site.view(stream.session)) view->update(kRowsAtOnce);
+      });
   }
   std::vector<evhttp_connection*> late;
-  for (Stream& stream : streams)
-    if (!feed(stream, now)) late.push_back(evhttp_request_get_connection(stream.request));
+  for (Stream& stream : streams) {
+    bool keeps_up = true;
+    if (up_to_date[stream.session]) attempt(stream.session, [&] { keeps_up = feed(stream, now); });
+    if (!keeps_up) late.push_back(evhttp_request_get_connection(stream.request));
+  }
   for (evhttp_connection* connection : late) evhttp_connection_free(connection);  // forget() takes it out
   made.clear();
 }
@@ -322,7 +309,6 @@ void WatchServer::State::tick() {
       answer_pending();
       feed_streams();
     } catch (const std::exception& error) {
-      // A store that cannot be read now (locked, on a disk that went away) may be later.
       fmt::print(stderr, "note: {}\n", error.what());
       fed_at = host_seconds() + 1;
     }

@@ -3,12 +3,15 @@
 Where no Chromium is installed the tests that need one are skipped, and counted."""
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import re
+import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -238,6 +241,37 @@ class Server(Case):
         self.assertIn(2, windows, "and its end")
         self.assertTrue(powers and min(powers) > 0, powers)
         self.assertTrue(any(c for s in samples for c in s["core_mhz"]), "clocks")
+
+    def test_two_pages_in_one_browser_have_a_cookie_each(self):
+        jar = []
+        for watch in (self.watch(self.imported(100)), self.watch(self.imported(100))):
+            connection = http.client.HTTPConnection("127.0.0.1", watch.port, timeout=60)
+            connection.request("GET", f"/?token={watch.token}")
+            jar.append((watch, connection.getresponse().getheader("Set-Cookie").split(";")[0]))
+            connection.close()
+        self.assertNotEqual(jar[0][1].split("=")[0], jar[1][1].split("=")[0], "a browser would keep the last alone")
+        for watch, _ in jar:
+            self.assertEqual(watch.get("/api/sessions", **{"X-Ergotune-Token": "", "Cookie": "; ".join(c for _, c in jar)})[0], 200)
+
+    def test_a_session_that_cannot_be_read_stops_no_other(self):
+        folder = self.folder / "several"
+        folder.mkdir()
+        for name in ("a", "b"):
+            shutil.copy(self.imported(100), folder / f"{name}.db")
+        watch = self.watch(folder)
+        good, bad = watch.events("a.db:1"), watch.events("b.db:1")
+        watch.read_until(bad, b"event: state")
+        bad = watch.events("b.db:1")
+        self.addCleanup(bad.close)
+        for name, change in (("b", "DROP TABLE runs"), ("a", "INSERT INTO measurements SELECT 101, session, '[77, 88]', status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
+                              "verify_seconds, measure_seconds, tuner_seconds, finished_at, kind, run, stage, board FROM measurements WHERE id = 100")):
+            with contextlib.closing(sqlite3.connect(folder / f"{name}.db")) as store, store:
+                store.execute(change)
+        watch.read_until(good, b"id: 101\n")
+        self.assertEqual(json.loads(watch.get("/api/sessions")[1])["first"], "a.db:1")
+        fresh = self.watch(folder)
+        self.assertEqual(fresh.get("/events?session=b.db%3A1")[0], 500, "and the server lives")
+        fresh.read_until(fresh.events("a.db:1"), b"id: 101\n")
 
     def test_whatever_is_asked_it_goes_on(self):
         watch = self.watch(self.imported(100))

@@ -57,18 +57,26 @@ TEST(Refusals, WhoHasTheTokenAndComesFromHereMay) {
     return refusal(request, token);
   };
   EXPECT_FALSE(with([&](Request& r) { r.token.clear(), r.target = "/?token=" + token; }));
-  EXPECT_FALSE(with([&](Request& r) { r.token.clear(), r.cookie = "a=b; ergotune=" + token; }));
+  EXPECT_FALSE(with([&](Request& r) { r.token.clear(), r.cookie = "a=b; ergotune-8080=" + token; }));
+  EXPECT_FALSE(with([&](Request& r) { r.token.clear(), r.cookie = "ergotune-1=another; ergotune-8080=" + token; }))
+      << "another page's on another port";
   for (const char* host : {"localhost", "localhost:1", "[::1]:80", "127.0.0.1"})
     EXPECT_FALSE(with([&](Request& r) { r.host = host; })) << host;
   for (const char* host : {"", "evil", "127.0.0.1.evil", "localhostx", "evil:127.0.0.1", "[::2]"})
     EXPECT_EQ(with([&](Request& r) { r.host = host; })->status, 421) << host;
   for (const char* wrong : {"", "0", "0123456789abcdeF", "0123456789abcdef0"}) {
     EXPECT_EQ(with([&](Request& r) { r.token = wrong; })->status, 403) << wrong;
-    EXPECT_EQ(with([&](Request& r) { r.token.clear(), r.cookie = std::string("ergotune=") + wrong; })->status, 403) << wrong;
+    EXPECT_EQ(with([&](Request& r) { r.token.clear(), r.cookie = std::string("ergotune-8080=") + wrong; })->status, 403) << wrong;
   }
   EXPECT_EQ(with([](Request& r) { r.method = "POST"; })->status, 403) << "from nowhere";
   EXPECT_EQ(with([](Request& r) { r.method = "POST", r.origin = "http://evil"; })->status, 403);
   EXPECT_FALSE(with([](Request& r) { r.method = "POST", r.origin = "http://127.0.0.1:8080"; }));
+}
+
+TEST(Cookies, HaveANameForEachPort) {
+  EXPECT_EQ(cookie_name("127.0.0.1:8080"), "ergotune-8080");
+  EXPECT_EQ(cookie_name("[::1]:80"), "ergotune-80");
+  for (const char* host : {"localhost", "localhost:", "localhost:80;x", "localhost:123456", "[::1"}) EXPECT_EQ(cookie_name(host), "ergotune") << host;
 }
 
 RC_GTEST_PROP(Requests, WhateverIsWrittenComesBack, (const std::string& text)) {
