@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -55,21 +55,34 @@ class Listener {
   int socket_ = -1;
 };
 
-/// What is typed while it runs is for the program: Ctrl-C ends the program, and then this process tells what it has.
+volatile std::sig_atomic_t asked_to_end = 0;
+extern "C" void note_end(int signal) { asked_to_end = signal; }
+
+/// While it runs, signals are for the program: what is typed (Ctrl-C) reaches it anyway, and what asks this process to end is
+/// passed on. When the program has ended this process tells what it has.
 class SignalsAside {
  public:
   SignalsAside() {
-    for (std::size_t i = 0; i < 2; ++i) former_[i] = ::signal(kSignals[i], SIG_IGN);
+    asked_to_end = 0;
+    for (std::size_t i = 0; i < 4; ++i) former_[i] = ::signal(kSignals[i], i < 2 ? SIG_IGN : note_end);
+    for (std::size_t i = 2; i < 4; ++i)
+      if (former_[i] == SIG_IGN) ::signal(kSignals[i], SIG_IGN);  // who started us with nohup wants it ignored
   }
   ~SignalsAside() {
-    for (std::size_t i = 0; i < 2; ++i) ::signal(kSignals[i], former_[i]);
+    for (std::size_t i = 0; i < 4; ++i) ::signal(kSignals[i], former_[i]);
   }
   SignalsAside(const SignalsAside&) = delete;
   SignalsAside& operator=(const SignalsAside&) = delete;
+  /// The signal that came since the last question; 0: none.
+  static int asked() {
+    const int signal = asked_to_end;
+    asked_to_end = 0;
+    return signal;
+  }
 
  private:
-  static constexpr int kSignals[2] = {SIGINT, SIGQUIT};
-  void (*former_[2])(int) = {};
+  static constexpr int kSignals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  void (*former_[4])(int) = {};
 };
 
 pid_t start(const WatchedProgram& program, const std::string& socket) {
@@ -149,7 +162,10 @@ ProgramEnd run_watched(const WatchedProgram& program) {
   const pid_t pid = start(program, listener.path());
   std::vector<Connection> connections;
   int status = 0;
-  while (::waitpid(pid, &status, WNOHANG) == 0) serve_all(listener.get(), connections, program, 20);
+  while (::waitpid(pid, &status, WNOHANG) == 0) {
+    if (const int signal = aside.asked()) ::kill(pid, signal);
+    serve_all(listener.get(), connections, program, 20);
+  }
   // what it said last; children that outlive it are not waited for
   const double until = host_seconds() + 2;
   while (serve_all(listener.get(), connections, program, 0) && host_seconds() < until) {

@@ -26,8 +26,8 @@ struct WatchedProgram {
   std::function<capture::Message(const capture::Message&)> answer;
 };
 
-/// Runs it to its end, in this terminal: what is typed is for the program, Ctrl-C too. Throws UserError when it cannot be
-/// started.
+/// Runs it to its end, in this terminal: what is typed is for the program, Ctrl-C too, and SIGTERM and SIGHUP are passed on to
+/// it. Throws UserError when it cannot be started.
 ProgramEnd run_watched(const WatchedProgram& program);
 
 /// The arguments behind the verb's options ("-- PROGRAM ..."). Throws UserError for none, or for an option that is none.

@@ -1,6 +1,9 @@
 // Kernels taken out of a program that knows nothing of ergotune, and put back tuned (OpenCL on PoCL, whole processes).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/files.hpp"
 #include "integration/support/command.hpp"
@@ -135,6 +138,20 @@ TEST_F(Capture, MistakesAreSaid) {
   EXPECT_THAT(other.err, HasSubstr("a loader that knows layers"));
   EXPECT_FALSE(exists("captured"));
   EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("a folder without a problem.toml"));
+}
+
+// It went on alone, with nobody at its socket, and the folder of an unfinished capture stayed.
+TEST(WatchedPrograms, AreEndedWithWhoWatchesThem) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    TemporaryFolder folder;
+    ChildProcess watching = start_ergotune(folder, {"capture", "--", "sh", "-c", "trap \"exit 7\" TERM HUP; echo > begun; while :; do sleep 0.02; done"});
+    while (!std::filesystem::exists(folder.path() / "begun")) ::usleep(10'000);
+    ::kill(watching.pid(), signal);  // alone, as a service manager does
+    const auto status = watching.wait(60);
+    ASSERT_TRUE(status && WIFEXITED(*status)) << signal;
+    EXPECT_EQ(WEXITSTATUS(*status), 7) << "the program's own end";
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "captured"));
+  }
 }
 
 class Run : public Capture {
