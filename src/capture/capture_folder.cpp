@@ -304,4 +304,17 @@ std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::
   return Writer(launch, folder).write();
 }
 
+void move_capture(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::vector<std::filesystem::path> names;
+  std::filesystem::create_directories(to);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(from)) {
+    const auto name = entry.path().lexically_relative(from);
+    if (entry.is_directory()) std::filesystem::create_directories(to / name);
+    else if (name != "problem.toml") names.push_back(name);
+  }
+  std::filesystem::remove(to / "problem.toml");
+  for (const auto& name : names) std::filesystem::rename(from / name, to / name);
+  std::filesystem::rename(from / "problem.toml", to / "problem.toml");
+}
+
 }  // namespace ergotune::capture

@@ -76,6 +76,10 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
 /// with what cannot be said in a problem file, or cannot be written; then there is no problem.toml in it.
 std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder);
 
+/// Moves what write_capture() wrote to where another capture may lie: its files are replaced, others stay. problem.toml goes first
+/// and comes last, so that an end in between leaves no capture of two halves. Throws std::filesystem::filesystem_error.
+void move_capture(const std::filesystem::path& from, const std::filesystem::path& to);
+
 /// Compiler options as the program gave them, split at spaces outside of quotes.
 std::vector<std::string> split_options(const std::string& options);
 

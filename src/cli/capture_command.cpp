@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/files.hpp"
+#include "capture/capture_folder.hpp"
 #include "cli/captured.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
@@ -104,29 +105,34 @@ void write_record(const SeenKernel& kernel, const std::vector<std::string>& prog
   write_named_file(folder / kCaptureRecord, record.dump(2) + "\n");
 }
 
-std::string folder_name(const std::string& kernel, const fs::path& output) {
+/// A folder for a kernel that no other of this program has; `replaces`: an older capture's may be taken.
+std::string folder_name(const std::string& kernel, const fs::path& output, bool replaces, std::set<std::string>& taken) {
   std::string name;
   for (const char c : kernel) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   name = name.substr(0, 80);
+  const auto may_be = [&](const std::string& folder) {
+    return !fs::exists(output / folder) || (replaces && fs::exists(output / folder / kCaptureRecord));
+  };
   std::string free = name;
-  for (int i = 2; fs::exists(output / free); ++i) free = fmt::format("{}-{}", name, i);
+  for (int i = 2; taken.contains(free) || !may_be(free); ++i) free = fmt::format("{}-{}", name, i);
+  taken.insert(free);
   return free;
 }
 
 /// Puts what was captured where the user wants it: the kernel with the most time in `output` itself, or each in a folder.
 std::vector<SeenKernel*> settle(Seen& seen, const CaptureArguments& arguments, const std::vector<std::string>& program) {
   std::vector<SeenKernel*> settled;
+  std::set<std::string> taken;
   const fs::path output = arguments.output;
   for (SeenKernel* kernel : by_time(seen)) {
     if (kernel->folder.empty()) continue;
     const fs::path from = kernel->folder;
     kernel->folder.clear();
     if (!arguments.all && !settled.empty()) continue;
-    const fs::path to = arguments.all ? output / folder_name(kernel->name, output) : output;
-    fs::create_directories(to);
-    for (const auto& entry : fs::directory_iterator(from)) fs::rename(entry.path(), to / entry.path().filename());
+    const fs::path to = arguments.all ? output / folder_name(kernel->name, output, arguments.force, taken) : output;
+    write_record(*kernel, program, from);
+    capture::move_capture(from, to);
     kernel->folder = to.string();
-    write_record(*kernel, program, to);
     settled.push_back(kernel);
   }
   return settled;
@@ -196,9 +202,12 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   const fs::path output = arguments.output;
   if (!arguments.list && !arguments.force && fs::exists(output / "problem.toml"))
     throw UserError("there is a capture already; --force replaces it, -o names another folder", {(output / "problem.toml").string(), 0, 0});
+  if (arguments.most_memory > UINT64_MAX >> 20) throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", arguments.most_memory));
   const fs::path room = fs::absolute(output) / ".capture";
   std::error_code failed;
+  const bool fresh = !fs::exists(output, failed);
   if (!arguments.list) fs::create_directories(room, failed);
+  if (!failed && fresh && !arguments.list) fs::permissions(output, fs::perms::owner_all, failed);  // data of the program lie in it
   if (failed) throw UserError(fmt::format("the folder {} cannot be made: {}", output.string(), failed.message()));
   Seen seen;
   WatchedProgram watched{program, layer_environment(), arguments.json, {}};

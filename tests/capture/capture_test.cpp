@@ -164,6 +164,25 @@ TEST_F(Folder, TheSameMemoryTwiceIsOneOutputOrRefused) {
   EXPECT_FALSE(std::filesystem::exists(path_ / "problem.toml"));
 }
 
+TEST_F(Folder, ACaptureReplacesAnotherWhole) {
+  CapturedLaunch launch;
+  launch.headers = {{"lib/a.h", "old"}, {"lib/old.h", ""}};
+  for (const char* source : {"old", "new"}) {
+    launch.source = launch.headers[0].second = source;
+    (void)write_capture(launch, path_ / "room");
+    move_capture(path_ / "room", path_ / "to");
+    std::filesystem::remove_all(path_ / "room");
+    launch.headers.pop_back();
+  }
+  EXPECT_EQ(text("to/kernel.cl"), "new");
+  EXPECT_EQ(text("to/lib/a.h"), "new");
+  // what cannot be replaced leaves no capture, and not half of another
+  launch.headers = {{"lib", "a file where a folder was"}};
+  (void)write_capture(launch, path_ / "room");
+  EXPECT_THROW(move_capture(path_ / "room", path_ / "to"), std::filesystem::filesystem_error);
+  EXPECT_FALSE(std::filesystem::exists(path_ / "to/problem.toml"));
+}
+
 TEST_F(Folder, NamesThatTheSourceUsesAreNoMacros) {
   CapturedLaunch launch;
   launch.source = "__kernel void f(int GLOBAL_SIZE_X) { int WORK_GROUP_X; }";

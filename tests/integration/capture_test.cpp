@@ -80,6 +80,10 @@ TEST_F(Capture, KernelsOfOneNameInTwoProgramsAreTwo) {
   EXPECT_TRUE(exists("c/scale/problem.toml"));
   EXPECT_TRUE(exists("c/scale-2/problem.toml"));
   EXPECT_NE(*read_file(folder_.path() / "c/scale/kernel.cl"), *read_file(folder_.path() / "c/scale-2/kernel.cl"));
+  folder_.write("c/scale/kernel.cl", "an older one");
+  EXPECT_EQ(json_of(capture({"--all", "--force", "-o", "c", "--json"}, {"threads"}))["captured"].size(), 2u);
+  EXPECT_NE(*read_file(folder_.path() / "c/scale/kernel.cl"), "an older one");
+  EXPECT_FALSE(exists("c/scale-3"));
 }
 
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
@@ -274,6 +278,7 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
   ASSERT_EQ(captured.exit_code, 0) << captured.err;
   EXPECT_THAT(captured.out, HasSubstr("sum 592"));
   EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("source = { cuda = \"kernel.cubin\" }"));
+  EXPECT_EQ(std::filesystem::status(folder_.path() / "c").permissions(), std::filesystem::perms::owner_all) << "the program's data";
   const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--store", "none.db", "--json"}));
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
 }
