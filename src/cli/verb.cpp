@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <type_traits>
 
@@ -18,10 +20,11 @@ Option Option::show_default() { return Option(*option_->capture_default_str()); 
 Option Option::take_all() { return Option(*option_->take_all()); }
 Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
 Option Option::positive() {
-  // CLI11's own names the largest double there is
+  // CLI11's own names the largest double there is, and takes "nan"
   return Option(*option_->check(CLI::Validator(
       [](std::string& text) {
-        return CLI::PositiveNumber(text).empty() ? std::string() : "must be a number greater than 0, not " + text;
+        const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
+        return positive ? std::string() : "must be a number greater than 0, not " + text;
       },
       "")));
 }

@@ -74,6 +74,9 @@ TEST(Mistakes, WordsNameWhatWouldBeRight) {
   says({"clocks"}, "One of status, restore");
   says({}, "One of devices, space, tune");
   says({"score", "--data", "r.csv", "--repeats", "0"}, "must be a number greater than 0, not 0");
+  for (const char* option : {"--precision", "--max-seconds", "--time-limit", "--at"})
+    for (const char* number : {"nan", "-1", "0", "inf"}) says({"program", option, number, "--", "true"}, "must be a number greater than 0");
+  says({"capture", "--most-memory", "17592186044416", "--", "true"}, "--most-memory: 17592186044416 MiB");
   says({"tune", "p.toml", "--device", "replay:"}, "replay: needs the file to replay");
 }
 
