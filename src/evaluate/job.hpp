@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Job {
   std::optional<std::size_t> slot;
   /// What its execution parameters ask for.
   ControlSetting setting;
+  /// Slots whose boards have refused that setting.
+  std::set<std::size_t> refused_by;
   /// It ran under another setting and is being run once more.
   bool again = false;
   /// It ran under conditions of the node that its board's reference did not meet, and is being run once more.

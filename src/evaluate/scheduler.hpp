@@ -88,7 +88,7 @@ class Scheduler {
   void accept(const JobPointer& job);
   /// True where it was still waiting.
   bool remove(const JobPointer& job);
-  void refuse(const ControlSetting& setting, const Measurement& refusal, const std::string& board);
+  void refuse(const Slot& slot, const ControlSetting& setting, const Measurement& refusal);
   void deliver(const Job& job, Measurement measurement, const std::string& board);
   /// Gives wait() what has ended: after the next run was begun, since the device is what everything waits for.
   void publish();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
@@ -77,14 +78,16 @@ void Scheduler::hand_out() {
   if (compiling_disturbs_ && std::any_of(slots_.begin(), slots_.end(), measures)) return;
   if (!farm_->has_room()) return;
   if (control_.empty()) return farm_->hand_out(waiting_);
-  for (const Slot& slot : slots_) farm_->hand_out(slot.in_order(waiting_));
+  std::vector<JobPointer> in_order;
+  for (const Slot& slot : slots_) std::ranges::copy(slot.in_order(waiting_), std::back_inserter(in_order));
+  farm_->hand_out(in_order);  // once for all: it remembers whether something of this round has to wait for other sessions
 }
 
 void Scheduler::start_next(Slot& slot) {
   while (JobPointer job = slot.next(waiting_)) {
     if (slot.controls()) publish();  // a change of clocks takes its time
     if (const auto refusal = slot.apply_setting(*job)) {
-      refuse(job->setting, *refusal, slot.board());
+      refuse(slot, job->setting, *refusal);
       continue;
     }
     for (const JobPointer& other : waiting_) {
@@ -99,12 +102,15 @@ void Scheduler::start_next(Slot& slot) {
   }
 }
 
-void Scheduler::refuse(const ControlSetting& setting, const Measurement& refusal, const std::string& board) {
+/// A board refuses a setting for itself alone: what another may run waits for that one.
+void Scheduler::refuse(const Slot& slot, const ControlSetting& setting, const Measurement& refusal) {
   const std::vector<JobPointer> waiting = waiting_;
   for (const JobPointer& job : waiting) {
-    if (job->reference_only || job->setting != setting) continue;
+    if (job->reference_only || job->request.resources_only || job->setting != setting || !slot.may_run(*job)) continue;
+    job->refused_by.insert(slot.number());
+    if (std::ranges::any_of(slots_, [&](const Slot& other) { return other.may_run(*job); })) continue;
     remove(job);
-    deliver(*job, refusal, board);
+    deliver(*job, refusal, slot.board());
   }
 }
 

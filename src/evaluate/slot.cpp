@@ -136,6 +136,9 @@ std::optional<Slot::Finished> Slot::take(const Lost& lost) {
           ? failed_measurement(Status::timeout,
                                fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
           : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
+  failed.measure_seconds = seat_.since_asked();  // a hang costs its time limit
+  busy_ += failed.measure_seconds;
+  results_ += !job_->reference_only;
   return Finished{std::exchange(job_, nullptr), std::move(failed), false};
 }
 

@@ -44,14 +44,16 @@ class Slot {
 
   /// Those of `waiting` that may run here, in the order in which they should: it changes clocks seldom.
   std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
-  bool may_run(const Job& job) const { return !job.slot || *job.slot == number_; }
+  bool may_run(const Job& job) const {
+    return (!job.slot || *job.slot == number_) && !job.refused_by.contains(number_);
+  }
   /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
   /// A setting is left only when nobody waits for it any more: going there and back takes longer than waiting
   /// for a compiler. But nobody is passed by for ever: a strategy waits for its answers in about the order in which it
   /// asked.
   JobPointer next(const std::vector<JobPointer>& waiting) const;
   /// Brings a job's setting in force. Where it is refused: what becomes of the job, and of each with that
-  /// setting.
+  /// setting, unless another board takes it.
   std::optional<Measurement> apply_setting(const Job& job);
   void run(JobPointer job);
   std::size_t number() const { return number_; }

@@ -374,6 +374,23 @@ TEST_F(SeveralBoards, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceM
   EXPECT_EQ(runs["9"], 1) << "a kernel that draws the board's limit meets it each time";
 }
 
+TEST_F(SeveralBoards, WhatACrashCostIsTheBoardsTime) {
+  script.run = [](const protocol::Run&) -> protocol::Message {
+    ::usleep(20'000);
+    return protocol::Stop{};
+  };
+  start();
+  EvaluationRequest request{1, 1, {Value(1)}, false, 1e300, "time"};
+  request.board = "GPU-2";
+  scheduler->submit(request);
+  const EvaluationResult result = next();
+  EXPECT_EQ(result.measurement.status, Status::runtime_error);
+  EXPECT_GE(result.measurement.measure_seconds, 0.02);
+  const BoardShare board = scheduler->boards().at(2);
+  EXPECT_EQ(board.results, 1u) << "it is a row like others";
+  EXPECT_GE(board.busy_seconds, 0.02);
+}
+
 TEST_F(SeveralBoards, OneThatCrashesLeavesTheOthersAlone) {
   script.run = [](const protocol::Run& request) -> protocol::Message {
     if (request.configuration[0] == Value(5)) return protocol::Stop{};  // no answer to what was asked: damaged

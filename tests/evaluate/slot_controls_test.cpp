@@ -371,6 +371,83 @@ TEST_F(TunedSlot, CancelDropsWhatHasNotStarted) {
   EXPECT_FALSE(scheduler->wait(0.05));
 }
 
+/// Two boards, each with controls of its own.
+struct TwoTunedSlots : TegraTest {
+  control_trees::Tree second_tree, second_state;
+  Script script;
+  Problem problem;
+  LiveOptions options;
+  std::unique_ptr<Scheduler> scheduler;
+
+  void start() {
+    control_trees::add_tegra(second_tree);
+    problem.parameters = parameters;
+    script.ready = [this](const protocol::Setup& setup) {
+      DeviceInfo device = script.device;
+      device.id = setup.device_id;
+      device.uuid = "GPU-" + setup.device_id.substr(setup.device_id.size() - 1);
+      return protocol::Ready{device, "scripted compiler", true, {}};
+    };
+    options.devices = {"scripted:0", "scripted:1"};
+    options.jobs = 1;
+    options.use_cache = false;
+    scheduler = std::make_unique<Scheduler>(problem, options, script.starter());
+    scheduler->set_controls(std::make_unique<SlotControls>(session(), parameters), 0);
+    ControlEnvironment environment;
+    environment.sysfs_root = second_tree.root();
+    environment.state_folder = second_state.root() / "state";
+    scheduler->set_controls(std::make_unique<SlotControls>(ControlSession::open(open_control("tegra", environment)), parameters), 1);
+  }
+  void ask(std::uint64_t id, const std::string& board) {
+    EvaluationRequest request{id, id, {Value(1020.0), Value(16)}, false, 1e300, "time"};
+    request.board = board;
+    scheduler->submit(request);
+  }
+};
+
+TEST_F(TwoTunedSlots, ABoardRefusesForItselfAlone) {
+  Gate all_there;
+  script.compile = [&](const protocol::Compile& request) {
+    EXPECT_TRUE(all_there.pass());
+    return Script::compiled(request);
+  };
+  start();
+  std::filesystem::remove(tree.real(std::string(kTegraGpu) + "/max_freq"));
+  std::filesystem::create_directory(tree.real(std::string(kTegraGpu) + "/max_freq"));
+  ask(1, "GPU-0");
+  ask(2, "GPU-1");
+  ask(3, "");
+  scheduler->runner_pid();  // all of them wait
+  all_there.open();
+  std::map<std::uint64_t, EvaluationResult> results;
+  while (results.size() < 3) {
+    auto result = scheduler->wait(20);
+    ASSERT_TRUE(result);
+    results[result->id] = std::move(*result);
+  }
+  EXPECT_EQ(results[1].measurement.status, Status::launch_error);
+  EXPECT_EQ(results[1].board, "GPU-0");
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_EQ(results[id].measurement.status, Status::ok) << id << results[id].measurement.message;
+    EXPECT_EQ(results[id].board, "GPU-1");
+  }
+}
+
+// The first slot's configuration waits for a share, and the second slot has nothing to compile.
+TEST_F(TwoTunedSlots, WhatWaitsForAnotherSessionsCompilersIsLookedAtAgain) {
+  options.compile_share = std::make_shared<CompileShare>(1);
+  ASSERT_TRUE(options.compile_share->take());
+  start();
+  ask(1, "GPU-0");
+  scheduler->runner_pid();
+  scheduler->runner_pid();
+  ::usleep(20'000);  // it has seen that there is no share, and waits
+  options.compile_share->give();
+  const auto result = scheduler->wait(20);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->measurement.status, Status::ok);
+}
+
 TEST_F(TegraTest, TheEvaluatorInThisProcessSetsClocksAndTellsTheJournal) {
   Problem problem = parse_problem(R"toml(
 name = "plain"
