@@ -115,7 +115,8 @@ TEST_F(SchedulerTest, TheNextRunIsNotedBeforeTheResultOfTheOneBeforeIsHandedOut)
     open.push_back(journal.noted.size() - ended.size());
   };
   for (std::uint64_t id = 1; id <= 6; ++id) ask(id, static_cast<int>(id));
-  for (int i = 0; i < 2000 && scheduler->pending() > 1; ++i) ::usleep(10'000);
+  // Until the last is noted: the first four results were taken by then.
+  for (int i = 0; i < 20000 && scheduler->pending() > 2; ++i) ::usleep(1000);
   scheduler->set_journal(nullptr);
   while (auto result = scheduler->wait(scheduler->pending() > 0 ? 20 : 0)) ended.push_back(result->id);
   EXPECT_THAT(ended, SizeIs(6));
