@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <set>
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
@@ -34,6 +33,26 @@ bool is_inside(const std::string& place) {
 }
 bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+/// What lies in a folder and was not used for 30 days.
+void forget_old(const fs::path& folder) {
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    std::error_code ignored;
+    if (now - entry->last_write_time(ignored) > std::chrono::hours(24 * 30) && !ignored) fs::remove_all(entry->path(), ignored);
+  }
+}
+/// "trees/HASH" of a place below it.
+fs::path tree_of(const fs::path& place) {
+  auto part = place.begin();
+  const fs::path trees = *part;
+  return ++part == place.end() ? trees : trees / *part;
+}
+void mark_used(const fs::path& path) {
+  std::error_code ignored;
+  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
 }
 
 template <class Each>
@@ -114,7 +133,7 @@ void NodeInputs::move_source(KernelSource& source) {
 
 std::uint64_t NodeInputs::size(const std::string& hash) const {
   const auto found = contents_.find(hash);
-  if (found == contents_.end()) throw Error("a node asks for an input that there is not");
+  if (found == contents_.end()) throw FormatError("it asks for an input that there is not");
   return found->second.bytes;
 }
 
@@ -137,11 +156,8 @@ InputFolder::InputFolder(fs::path folder) : folder_(std::move(folder)) {
   fs::create_directories(folder_ / "files", failed);
   if (failed) throw UserError(fmt::format("no inputs can be kept in {}: {}; set XDG_CACHE_HOME to a folder that can be written",
                                           folder_.string(), failed.message()));
-  const auto now = fs::file_time_type::clock::now();
-  for (fs::directory_iterator entry(folder_ / "files", failed), end; !failed && entry != end; entry.increment(failed)) {
-    std::error_code ignored;
-    if (now - entry->last_write_time(ignored) > std::chrono::hours(24 * 30) && !ignored) fs::remove(entry->path(), ignored);
-  }
+  forget_old(folder_ / "files");
+  forget_old(folder_ / "trees");
 }
 
 fs::path InputFolder::file_of(const std::string& hash) const {
@@ -162,7 +178,7 @@ std::vector<std::string> InputFolder::missing(const std::vector<agents::InputFil
     if (fs::file_size(file, failed) != input.bytes || failed) {
       hashes.insert(input.hash);
     } else {
-      fs::last_write_time(file, fs::file_time_type::clock::now(), failed);
+      mark_used(file);
     }
   }
   return {hashes.begin(), hashes.end()};
@@ -170,11 +186,12 @@ std::vector<std::string> InputFolder::missing(const std::vector<agents::InputFil
 
 void InputFolder::take(const agents::Piece& piece) {
   const fs::path file = coming(piece.hash);
-  std::ofstream out(file, std::ios::binary | std::ios::app);
+  std::ofstream out(file, std::ios::binary | (begun_.insert(piece.hash).second ? std::ios::trunc : std::ios::app));
   out << piece.bytes;
   out.close();
   if (!out) throw UserError(fmt::format("an input cannot be written in {}: {}", folder_.string(), std::strerror(errno)));
   if (!piece.last) return;
+  begun_.erase(piece.hash);
   const auto hash = content_hash_of_file(file);
   std::error_code failed;
   if (hash != piece.hash) {
@@ -192,6 +209,7 @@ void InputFolder::settle(Problem& problem, const std::vector<agents::InputFile>&
     if (place == file) continue;
     std::error_code failed;
     fs::create_directories(place.parent_path(), failed);
+    mark_used(folder_ / tree_of(input.place));
     if (fs::exists(place, failed)) continue;  // the folder's name is a hash of what is in it
     const auto text = read_file(file);
     if (!text || write_file(place, *text) != 0) throw UserError(fmt::format("an input cannot be put to {}", place.string()));

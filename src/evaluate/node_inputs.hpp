@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,11 @@ class NodeInputs {
 /// The agent's side: a folder in which inputs are kept from session to session.
 class InputFolder {
  public:
-  /// Makes it where there is none, and forgets what nobody has used for 30 days. Throws UserError where it cannot be written.
+  /// Makes it where there is none, and forgets files and trees of headers that nobody has used for 30 days. Throws UserError where it cannot be written.
   explicit InputFolder(std::filesystem::path folder);
   /// Hashes of those that are not here.
   std::vector<std::string> missing(const std::vector<agents::InputFile>& list) const;
-  /// A part of one, in order. Throws Error for contents that are not what their hash says.
+  /// A part of one, in order; the first begins it afresh, whatever an agent before has left. Throws Error for contents that are not what their hash says.
   void take(const agents::Piece& piece);
   /// Puts all in their places (they are here), and lets the problem's files be there.
   void settle(Problem& problem, const std::vector<agents::InputFile>& list) const;
@@ -58,6 +59,7 @@ class InputFolder {
   std::filesystem::path file_of(const std::string& hash) const;
   std::filesystem::path coming(const std::string& hash) const;
   std::filesystem::path folder_;
+  std::set<std::string> begun_;  ///< hashes of those that came in part
 };
 
 }  // namespace ergotune

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 #include <unistd.h>
 
@@ -307,6 +308,41 @@ text = '#include "../shared.h"'
   std::vector<agents::InputFile> outside{{"../../etc/x", inputs.list().front().hash, 1}};
   EXPECT_THROW(there.settle(on_node, outside), FormatError);
   std::filesystem::remove_all(folder);
+}
+
+TEST(InputFolder, BeginsAnInputAfreshThatAnAgentBeforeLeftHalf) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / ("half-" + std::to_string(::getpid()));
+  const std::string data = "what an input holds", hash = content_hash(data);
+  InputFolder(folder).take({hash, data.substr(0, 7), false});  // lost in the middle
+  InputFolder again(folder);
+  again.take({hash, data.substr(0, 11), false});
+  again.take({hash, data.substr(11), true});
+  EXPECT_THAT(again.missing({{"files/" + hash, hash, data.size()}}), SizeIs(0));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(InputFolder, ForgetsWhatNobodyUsedForAMonth) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / ("old-" + std::to_string(::getpid()));
+  const std::string text = "#define A 1\n", hash = content_hash(text);
+  const auto age = [&](const fs::path& path) {
+    fs::last_write_time(folder / path, fs::file_time_type::clock::now() - std::chrono::hours(24 * 31));
+  };
+  InputFolder first(folder);
+  first.take({hash, text, true});
+  Problem problem;
+  for (const char* tree : {"used", "unused"}) {
+    const std::vector<agents::InputFile> list{{fmt::format("trees/{}/home/a.h", tree), hash, text.size()}};
+    first.settle(problem, list);
+    age(fs::path("trees") / tree);
+    if (std::string(tree) == "used") first.settle(problem, list);
+  }
+  age(fs::path("files") / hash);
+  InputFolder second(folder);
+  EXPECT_TRUE(fs::exists(folder / "trees/used/home/a.h"));
+  EXPECT_FALSE(fs::exists(folder / "trees/unused"));
+  EXPECT_FALSE(fs::exists(folder / "files" / hash));
+  fs::remove_all(folder);
 }
 
 TEST(NodeCommands, SlurmsListsOfHostsAreUnfolded) {
