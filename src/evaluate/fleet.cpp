@@ -12,6 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
+#include "evaluate/result_box.hpp"
 
 namespace ergotune {
 
@@ -129,15 +130,7 @@ void Fleet::submit(EvaluationRequest request) {
 
 std::optional<EvaluationResult> Fleet::wait(double seconds) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)),
-                    [this] { return !results_.empty() || broken_; });
-  if (results_.empty()) {
-    if (broken_) std::rethrow_exception(broken_);
-    return std::nullopt;
-  }
-  EvaluationResult result = std::move(results_.front());
-  results_.pop_front();
-  return result;
+  return take_result(lock, changed_, results_, broken_, seconds);
 }
 
 std::size_t Fleet::pending() const {

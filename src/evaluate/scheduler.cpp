@@ -12,6 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
+#include "evaluate/result_box.hpp"
 #include "kernel/compile_cache.hpp"
 
 namespace ergotune {
@@ -126,15 +127,8 @@ void Scheduler::submit(EvaluationRequest request) {
 
 std::optional<EvaluationResult> Scheduler::wait(double seconds) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)),
-                    [this] { return !results_.empty() || broken_; });
-  if (results_.empty()) {
-    if (broken_) std::rethrow_exception(broken_);
-    return std::nullopt;
-  }
-  EvaluationResult result = std::move(results_.front());
-  results_.pop_front();
-  --pending_;
+  auto result = take_result(lock, changed_, results_, broken_, seconds);
+  if (result) --pending_;
   return result;
 }
 
