@@ -149,6 +149,19 @@ class InterruptGuard {
   static inline struct sigaction before_ {};
 };
 
+/// Ctrl-C before there is a session (no node has come yet, a model is being fitted) is Python's own exception.
+PreparedSession prepare(Problem problem, const SetupOptions& setup) {
+  try {
+    const py::gil_scoped_release released;
+    return prepare_session(std::move(problem), setup);
+  } catch (const Error& error) {
+    raise_interruption();
+    if (!interrupted) throw;
+    PyErr_SetString(PyExc_KeyboardInterrupt, error.what());
+    throw py::error_already_set();
+  }
+}
+
 void add_session(py::dict& out, const PreparedSession& prepared) {
   out["problem"] = prepared.problem.name;
   out["device"] = prepared.device.name;
@@ -231,17 +244,14 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   const RestoreWarning put_back;  // ends after the session
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
-  const SetupOptions setup = setup_of(problem, settings, verify, objects);
+  SetupOptions setup = setup_of(problem, settings, verify, objects);
   SessionOptions options = session_options(problem, settings);
-  options.interrupted = &interrupted;
+  options.interrupted = setup.interrupted = &interrupted;
   PreparedSession prepared;
   std::unique_ptr<Ledger> ledger;
   SessionResult result;
   const InterruptGuard guard;
-  {
-    py::gil_scoped_release released;
-    prepared = prepare_session(std::move(problem), setup);
-  }
+  prepared = prepare(std::move(problem), setup);
   remember_space(prepared.space);
   options.progress = and_taken(python_progress(progress), taken, prepared.space);
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
@@ -310,10 +320,10 @@ py::dict run_plans(Problem problem, const py::dict& settings, std::string plans,
   PreparedSession prepared;
   PlanComparison comparison;
   const InterruptGuard guard;
+  prepared = prepare(std::move(problem), setup);
+  if (!added.empty()) prepared.notes.push_back(added);
   {
     py::gil_scoped_release released;
-    prepared = prepare_session(std::move(problem), setup);
-    if (!added.empty()) prepared.notes.push_back(added);
     comparison = ergotune::run_plans(prepared, plans, options, told);
   }
   py::dict out;
