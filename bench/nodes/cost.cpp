@@ -218,6 +218,7 @@ int cost(int count, char** arguments) {
   {
     Devices devices(boards);
     FleetOptions options;
+    options.version = "bench";
     for (std::size_t i = 0; i < nodes; ++i) {
       options.starts.push_back([&devices]() -> std::unique_ptr<NodeLink> {
         const auto sockets = protocol::make_socket_pair();

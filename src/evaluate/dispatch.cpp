@@ -64,11 +64,11 @@ std::optional<std::pair<Dispatch::Node, EvaluationRequest>> Dispatch::next() {
   return std::nullopt;
 }
 
-bool Dispatch::begun(Node node, std::uint64_t id) {
+const EvaluationRequest* Dispatch::begun(Node node, std::uint64_t id) {
   const auto task = tasks_.find(id);
-  if (task == tasks_.end() || task->second.node != node) return false;
+  if (task == tasks_.end() || task->second.node != node) return nullptr;
   task->second.begun = true;
-  return true;
+  return &task->second.request;
 }
 
 std::optional<EvaluationRequest> Dispatch::answered(Node node, std::uint64_t id) {

@@ -27,8 +27,8 @@ class Dispatch {
   void add(EvaluationRequest request);
   /// The next request and the node that is to have it: of those with room the one that is least full.
   std::optional<std::pair<Node, EvaluationRequest>> next();
-  /// It runs now. False for what that node does not have.
-  bool begun(Node node, std::uint64_t id);
+  /// It runs now. Null for what that node does not have; else valid until the next call.
+  const EvaluationRequest* begun(Node node, std::uint64_t id);
   /// The request that a node's answer is for; nullopt for one that it does not have: late, or told before.
   std::optional<EvaluationRequest> answered(Node node, std::uint64_t id);
   /// A node is gone. What it had waits again. Where it was `lost`, what ran there has lost a node once more, and those that

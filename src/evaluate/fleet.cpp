@@ -16,6 +16,11 @@
 
 namespace ergotune {
 
+namespace {
+constexpr double kFarewell = 15;  ///< s that agents are given to put their clocks back
+constexpr auto kLook = std::chrono::milliseconds(100);
+}  // namespace
+
 Fleet::Fleet(const Problem& problem, FleetOptions options) : problem_(problem), options_(std::move(options)), inputs_(problem) {
   options_.open.problem = serialise(inputs_.problem());
   options_.open.inputs = inputs_.list();
@@ -29,43 +34,53 @@ Fleet::Fleet(const Problem& problem, FleetOptions options) : problem_(problem), 
   if (nodes_.empty()) throw UserError("there is no node to measure on: --worker and --nodes name none");
   thread_ = std::thread([this] { loop(); });
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return open_ || broken_; });
+  const auto interrupted = [this] { return options_.interrupted && options_.interrupted->load(); };
+  while (!open_ && !broken_ && !interrupted()) changed_.wait_for(lock, kLook);
   if (open_) return;
-  stop_ = true;
   lock.unlock();
-  wake();
-  thread_.join();
-  ::close(wake_);
+  end_nodes(0);
+  if (interrupted()) throw Error("interrupted before a node was ready");
   std::rethrow_exception(broken_);
 }
 
-Fleet::~Fleet() {
+Fleet::~Fleet() { end_nodes(kFarewell); }
+
+/// All of them at once: none waits for its turn behind one that hangs. `farewell` in s for all together.
+void Fleet::end_nodes(double farewell) {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake();
   thread_.join();
-  // Agents put their clocks back before they end: they are given time for that.
-  constexpr double kFarewell = 15;
-  const double until = host_seconds() + kFarewell;
+  std::vector<agents::Pipe*> pipes;
   for (auto& node : nodes_) {
-    if (!node->link) continue;
-    agents::Pipe& pipe = node->link->pipe();
-    try {
-      pipe.send(agents::Stop{});
-      while (!pipe.ended() && host_seconds() < until) {
-        pipe.flush();
-        while (pipe.next()) {
-        }
-        pollfd polled{pipe.in(), static_cast<short>(POLLIN | (pipe.unsent() > 0 ? POLLOUT : 0)), 0};
-        if (!pipe.ended()) ::poll(&polled, 1, 50);
-      }
-    } catch (const Error&) {
-      // garbage at the end is nobody's any more
-    }
-    node->link->end();
+    if (!node->link || node->phase == Phase::greeting) continue;  // who never spoke has set nothing
+    pipes.push_back(&node->link->pipe());
+    pipes.back()->send(agents::Stop{});
   }
+  // True while it may still say something.
+  const auto talks = [](agents::Pipe* pipe) {
+    try {
+      pipe->flush();
+      while (pipe->next()) {
+      }
+      return !pipe->ended();
+    } catch (const Error&) {
+      return false;  // garbage at the end is nobody's any more
+    }
+  };
+  std::vector<pollfd> polled;
+  for (const double until = host_seconds() + farewell; host_seconds() < until;) {
+    std::erase_if(pipes, [&](agents::Pipe* pipe) { return !talks(pipe); });
+    if (pipes.empty()) break;
+    polled.clear();
+    for (const agents::Pipe* pipe : pipes)
+      polled.push_back({pipe->in(), static_cast<short>(POLLIN | (pipe->unsent() > 0 ? POLLOUT : 0)), 0});
+    ::poll(polled.data(), polled.size(), 50);
+  }
+  for (auto& node : nodes_)
+    if (node->link) node->link->end();
   ::close(wake_);
 }
 
@@ -113,10 +128,11 @@ std::vector<BoardShare> Fleet::boards() const {
   const std::lock_guard lock(mutex_);
   std::vector<BoardShare> boards;
   for (const auto& node : nodes_) {
-    for (BoardShare share : node->shares) {
-      share.lost = node->phase != Phase::ready;
-      if (!share.lost) share.idle_seconds = std::max(0.0, host_seconds() - node->ready_at - share.busy_seconds);
-      boards.push_back(std::move(share));
+    for (const Share& share : node->shares) {
+      BoardShare& told = boards.emplace_back(share.told);
+      told.lost = told.lost || node->phase != Phase::ready;
+      const double served = share.served + (told.lost ? 0 : host_seconds() - node->ready_at);
+      told.idle_seconds = std::max(0.0, served - told.busy_seconds);
     }
   }
   return boards;

@@ -2,6 +2,7 @@
 // the session gives it configurations and takes measurements. Nodes come and go.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -27,12 +28,18 @@ struct FleetOptions {
   /// Commands that start agents, and the program that {} stands for.
   std::vector<std::string> commands;
   std::string program;
+  /// Of this program. Agents of another version are refused: they would measure otherwise.
+  std::string version;
   /// A file with further commands, looked at again while the session runs; empty: none.
   std::string commands_file;
   /// Instead of commands, for tests: how each node is started.
   std::vector<StartNode> starts;
   /// s until a node that was lost is started again; doubled with each start that fails.
   double retry = 5;
+  /// s that a session without any node waits for the file to name another one.
+  double list_patience = 60;
+  /// Set when nobody wants to wait for the first node any more; may be null.
+  const std::atomic<bool>* interrupted = nullptr;
   /// Told what happens: a node comes, a node is lost. Called from the fleet's thread.
   std::function<void(const std::string&)> tell;
 };
@@ -48,7 +55,7 @@ class Fleet : public Evaluator, public LiveDevice {
   /// The same for one that never came: its command is wrong.
   static constexpr int kFirstAttempts = 2;
 
-  /// Starts all nodes and waits for the first that is ready.
+  /// Starts all nodes and waits for the first that is ready. Throws Error when it is interrupted before.
   Fleet(const Problem& problem, FleetOptions options);
   ~Fleet() override;
   Fleet(const Fleet&) = delete;
@@ -83,6 +90,11 @@ class Fleet : public Evaluator, public LiveDevice {
 
  private:
   enum class Phase { away, greeting, opening, ready, given_up };
+  /// A board that a node has or had.
+  struct Share {
+    BoardShare told;    ///< lost: the node that came back has it no more
+    double served = 0;  ///< s that it was there, in the node's former lives
+  };
   struct Node {
     std::string command, name;
     StartNode start;
@@ -94,7 +106,7 @@ class Fleet : public Evaluator, public LiveDevice {
     std::size_t room = 0;
     std::vector<std::string> boards;             ///< as results carry them
     std::map<std::string, std::string> renamed;  ///< its own name for a board -> ours
-    std::vector<BoardShare> shares;
+    std::vector<Share> shares;
     double ready_at = 0;             ///< host_seconds()
     std::deque<std::string> wanted;  ///< inputs that it still has to get
     std::uint64_t offset = 0;        ///< of the first of them
@@ -113,15 +125,16 @@ class Fleet : public Evaluator, public LiveDevice {
   void take_opened(Node& node, agents::Opened opened);
   void take_answer(Node& node, agents::Answer answer);
   void feed(Node& node);
-  void lose(Node& node, const std::string& why, bool lost);
+  void lose(Node& node, const std::string& why, bool lost, bool for_good = false);
   void refuse(Node& node, const std::string& why, bool user_error);
   void hand_out();
   void reread_commands();
   void give_up_if_nobody_is_left();
   void tell(const std::string& words) const;
-  std::string own_name(const std::string& name) const;
+  std::string own_name(const Node& self, const std::string& name) const;
   double poll_until() const;
   void wake() const;
+  void end_nodes(double farewell);
 
   Problem problem_;
   FleetOptions options_;
@@ -139,7 +152,7 @@ class Fleet : public Evaluator, public LiveDevice {
   RunJournal* journal_ = nullptr;
   bool open_ = false, stop_ = false;
   std::uint64_t cancels_ = 0, strays_ = 0;
-  double reread_at_ = 0;
+  double reread_at_ = 0, alone_since_ = 0;  ///< host_seconds(); 0 while there is a node
   std::exception_ptr broken_;
   std::string last_words_;
   bool user_error_ = false;

@@ -43,6 +43,7 @@ double Fleet::poll_until() const {
   for (const auto& node : nodes_)
     if (node->phase == Phase::away) until = std::min(until, node->retry_at);
   if (!options_.commands_file.empty()) until = std::min(until, reread_at_);
+  if (alone_since_ > 0 && !broken_) until = std::min(until, alone_since_ + options_.list_patience);
   return until;
 }
 
@@ -124,7 +125,10 @@ void Fleet::receive(Node& node) {
 void Fleet::take(Node& node, Message message) {
   if (auto* hello = std::get_if<Hello>(&message)) {
     if (node.phase != Phase::greeting) throw FormatError("a second greeting");
-    node.name = own_name(hello->node);
+    node.name = own_name(node, hello->node);
+    if (hello->program != options_.version)
+      return refuse(node, fmt::format("its ergotune is {} and this one {}, which may measure otherwise: install the same on both",
+                                      hello->program, options_.version), true);
     node.phase = Phase::opening;
   } else if (auto* need = std::get_if<Need>(&message)) {
     for (const std::string& hash : need->hashes) (void)inputs_.size(hash);  // one that there is not is told before it is sent
@@ -135,11 +139,9 @@ void Fleet::take(Node& node, Message message) {
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
     refuse(node, refused->message, refused->user_error);
   } else if (const auto* begun = std::get_if<Begun>(&message)) {
-    if (dispatch_.begun(node.life, begun->id) && journal_) {
-      EvaluationRequest request;
-      request.id = begun->id;
-      journal_->about_to_run(request, node.life * kSlotsOfNode + std::min<std::size_t>(begun->slot, kSlotsOfNode - 1));
-    }
+    const EvaluationRequest* request = dispatch_.begun(node.life, begun->id);
+    if (request && journal_)
+      journal_->about_to_run(*request, node.life * kSlotsOfNode + std::min<std::size_t>(begun->slot, kSlotsOfNode - 1));
   } else if (auto* answer = std::get_if<Answer>(&message)) {
     take_answer(node, std::move(*answer));
   } else if (const auto* cancelled = std::get_if<Cancelled>(&message)) {
@@ -154,9 +156,13 @@ void Fleet::take(Node& node, Message message) {
   }
 }
 
-std::string Fleet::own_name(const std::string& name) const {
+/// Boards without a number of their own go by their node's name, so that a node keeps it: one that comes back has it still, and
+/// nobody else gets it meanwhile.
+std::string Fleet::own_name(const Node& self, const std::string& name) const {
   const auto taken = [&](const std::string& text) {
-    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node->link && node->name == text; });
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return node.get() != &self && (node->link || node->life > 0) && node->name == text;
+    });
   };
   if (!taken(name)) return name;
   for (int i = 2;; ++i)
@@ -179,12 +185,18 @@ void Fleet::take_opened(Node& node, Opened opened) {
   node.cancels = cancels_;
   node.boards.clear();
   node.renamed.clear();
-  node.shares.clear();
+  for (Share& share : node.shares) share.told.lost = true;
   for (const DeviceInfo& device : opened.devices) {
     const std::string id = fmt::format("{}/{}", node.name, device.id), own = device.uuid.empty() ? device.id : device.uuid;
     node.renamed[own] = device.uuid.empty() ? id : device.uuid;
     node.boards.push_back(node.renamed[own]);
-    node.shares.push_back({node.renamed[own], id, device.name, 0, 0, 0, false});
+    const auto former = std::find_if(node.shares.begin(), node.shares.end(),
+                                     [&](const Share& share) { return share.told.board == node.boards.back(); });
+    if (former == node.shares.end()) {
+      node.shares.push_back({{node.boards.back(), id, device.name, 0, 0, 0, false}, 0});
+    } else {
+      former->told.lost = false;
+    }
   }
   if (!references_.empty()) node.link->pipe().send(Establish{references_});
   dispatch_.add_node(node.life, node.boards, node.room);
@@ -202,10 +214,10 @@ void Fleet::take_answer(Node& node, Answer answer) {
     return;
   }
   const auto board = node.renamed.find(answer.board);
-  for (BoardShare& share : node.shares) {
-    if (board == node.renamed.end() || share.board != board->second) continue;
-    ++share.results;
-    share.busy_seconds += answer.measurement.verify_seconds + answer.measurement.measure_seconds;
+  for (Share& share : node.shares) {
+    if (board == node.renamed.end() || share.told.board != board->second) continue;
+    ++share.told.results;
+    share.told.busy_seconds += answer.measurement.verify_seconds + answer.measurement.measure_seconds;
   }
   results_.push_back({request->id, request->index, std::move(answer.measurement),
                       board == node.renamed.end() ? std::string() : board->second});
@@ -228,7 +240,7 @@ void Fleet::feed(Node& node) {
   }
 }
 
-void Fleet::lose(Node& node, const std::string& why, bool lost) {
+void Fleet::lose(Node& node, const std::string& why, bool lost, bool for_good) {
   const bool served = node.phase == Phase::ready;
   node.phase = Phase::away;
   std::string words = why;
@@ -237,6 +249,8 @@ void Fleet::lose(Node& node, const std::string& why, bool lost) {
   }
   last_words_ = fmt::format("{}: {}", node.name, words);
   if (served) {
+    for (Share& share : node.shares)
+      if (!share.told.lost) share.served += host_seconds() - node.ready_at;
     for (const EvaluationRequest& request : dispatch_.remove_node(node.life, lost)) {
       Measurement failed = failed_measurement(
           Status::runtime_error, fmt::format("{} nodes were lost while it ran, the last of them {}", Dispatch::kLosses, last_words_));
@@ -245,7 +259,7 @@ void Fleet::lose(Node& node, const std::string& why, bool lost) {
   }
   node.attempts = served ? 1 : node.attempts + 1;
   node.served = node.served || served;
-  if (node.attempts >= (node.served ? kAttempts : kFirstAttempts) || node.retired) {
+  if (for_good || node.attempts >= (node.served ? kAttempts : kFirstAttempts) || node.retired) {
     node.phase = Phase::given_up;
   } else {
     node.retry_at = host_seconds() + std::min(kLongestRetry, options_.retry * std::pow(2, node.attempts - 1));
@@ -257,9 +271,7 @@ void Fleet::lose(Node& node, const std::string& why, bool lost) {
 
 void Fleet::refuse(Node& node, const std::string& why, bool user_error) {
   user_error_ = user_error_ || user_error;
-  node.attempts = kAttempts;
-  lose(node, why, false);
-  node.phase = Phase::given_up;
+  lose(node, why, false, true);
 }
 
 void Fleet::hand_out() {
@@ -303,8 +315,19 @@ void Fleet::reread_commands() {
 }
 
 void Fleet::give_up_if_nobody_is_left() {
-  if (broken_ || !options_.commands_file.empty()) return;
-  if (std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->phase != Phase::given_up; })) return;
+  if (broken_) return;
+  if (std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->phase != Phase::given_up; })) {
+    alone_since_ = 0;
+    return;
+  }
+  if (!options_.commands_file.empty()) {
+    if (alone_since_ == 0) {
+      alone_since_ = host_seconds();
+      tell(fmt::format("no node is left; the session ends in {:g} s unless {} names another", options_.list_patience,
+                       options_.commands_file));
+    }
+    if (host_seconds() < alone_since_ + options_.list_patience) return;
+  }
   const std::string words = "no node is left to measure on; the last was " + last_words_;
   // Commands that never gave an agent are for their user to mend.
   broken_ = user_error_ || !open_ ? std::make_exception_ptr(UserError(words)) : std::make_exception_ptr(Error(words));

@@ -46,6 +46,8 @@ FleetOptions fleet_options(const TargetOptions& options) {
     fleet.commands_file = options.live.nodes;
   }
   fleet.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
+  fleet.version = ERGOTUNE_VERSION;
+  fleet.interrupted = options.interrupted;
   fleet.open.silence = options.live.node_silence;
   fleet.open.energy = options.live.energy;
   fleet.open.take_over = options.take_over;

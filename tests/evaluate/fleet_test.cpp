@@ -17,6 +17,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 #include "evaluate/scripted_nodes.hpp"
+#include "evaluate/scripted_workers.hpp"
 
 namespace ergotune {
 namespace {
@@ -25,6 +26,7 @@ using test::NodeScript;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -36,6 +38,7 @@ struct FleetTest : ::testing::Test {
   std::unique_ptr<Fleet> fleet;
 
   FleetTest() {
+    options.version = "test";
     options.open.silence = 10;
     options.retry = 0.05;
     options.tell = [this](const std::string& words) {
@@ -66,6 +69,18 @@ struct FleetTest : ::testing::Test {
     EXPECT_EQ(results.size(), count);
     EXPECT_FALSE(fleet->wait(0.05)) << "one too many";
     return results;
+  }
+  /// What was told with a word in it, once it was.
+  std::string told_with(const std::string& word) {
+    for (int i = 0; i < 4000; ++i) {
+      {
+        const std::lock_guard lock(mutex);
+        for (const std::string& words : told)
+          if (words.find(word) != std::string::npos) return words;
+      }
+      ::usleep(5000);
+    }
+    return {};
   }
   std::string all_told() {
     const std::lock_guard lock(mutex);
@@ -98,6 +113,85 @@ TEST_F(FleetTest, TwoNodesOfOneNameAreTwoNodes) {
   node("same");
   start(2);
   EXPECT_NE(fleet->boards().at(0).id, fleet->boards().at(1).id);
+}
+
+TEST_F(FleetTest, TheJournalIsToldOfEachRunAsItWasAsked) {
+  node("n1");
+  start(1);
+  test::ListJournal journal;
+  std::map<std::uint64_t, EvaluationRequest> seen;
+  journal.also = [&](const EvaluationRequest& request) { seen[request.id] = request; };
+  fleet->set_journal(&journal);
+  ask(1);
+  ask(2, "GPU-n1");  // a repetition
+  fleet->submit({3, 103, {Value(3)}, false, 1e300, "registers", true});
+  collect(3);
+  fleet->set_journal(nullptr);
+  ASSERT_THAT(seen, SizeIs(3));
+  EXPECT_FALSE(seen[1].repeat || seen[1].resources_only);
+  EXPECT_TRUE(seen[2].repeat) << "who dies with it is no culprit";
+  EXPECT_TRUE(seen[3].resources_only);
+  EXPECT_EQ(seen[2].index, 102u);
+}
+
+// Boards without a number of their own go by their node's name.
+TEST_F(FleetTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
+  std::vector<std::atomic<int>> asked(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    NodeScript& script = node("host");
+    script.opened.devices.front().uuid.clear();
+    script.ask = [&, i](const agents::Ask& a) -> std::vector<agents::Message> {
+      if (++asked[i] == 3) return {agents::Stop{}};
+      agents::Answer answer{a.request.id, {}, "scripted:0"};
+      answer.measurement.measure_seconds = 1e-3;
+      return {NodeScript::begun(a), answer};
+    };
+  }
+  start(2);
+  const auto names = [&] {
+    std::vector<std::string> names;
+    for (const BoardShare& board : fleet->boards()) names.push_back(board.board);
+    return names;
+  };
+  const auto before = names();
+  ASSERT_THAT(before, UnorderedElementsAre("host/scripted:0", "host-2/scripted:0"));
+  for (std::uint64_t id = 1; id <= 20; ++id) ask(id, before[id % 2]);
+  collect(20);
+  const auto all_there = [&] {
+    const auto boards = fleet->boards();
+    return scripts[0]->started == 2 && scripts[1]->started == 2 && !boards[0].lost && !boards[1].lost;
+  };
+  for (int i = 0; i < 4000 && !all_there(); ++i) ::usleep(5000);
+  EXPECT_TRUE(all_there());
+  EXPECT_EQ(names(), before);
+  std::uint64_t results = 0;
+  double busy = 0;
+  for (const BoardShare& board : fleet->boards()) {
+    results += board.results;
+    busy += board.busy_seconds;
+  }
+  EXPECT_EQ(results, 20u) << "what was measured before the loss counts";
+  EXPECT_NEAR(busy, 20e-3, 1e-9);
+}
+
+TEST_F(FleetTest, AnAgentOfAnotherVersionIsRefused) {
+  node("n1");
+  node("n2").version = "0.0.9";
+  start(1);
+  EXPECT_THAT(told_with("0.0.9"), HasSubstr("n2: its ergotune is 0.0.9 and this one test"));
+  ask(1);
+  EXPECT_EQ(collect(1).at(1).board, "GPU-n1");
+  EXPECT_EQ(fleet->boards().size(), 1u);
+}
+
+// Putting clocks back takes its time, and nobody waits for it behind one that hangs.
+TEST_F(FleetTest, AllNodesAreToldOfTheEndAtOnce) {
+  test::Gate second_told;
+  node("n1").stop = [&] { EXPECT_TRUE(second_told.pass()); };
+  node("n2").stop = [&] { second_told.open(); };
+  start(2);
+  fleet.reset();
+  EXPECT_EQ(scripts[0]->stopped + scripts[1]->stopped, 2);
 }
 
 TEST_F(FleetTest, WhatAskedForABoardRunsThereAndElsewhereWhenItIsLost) {
@@ -217,6 +311,53 @@ TEST_F(FleetTest, NodesComeWhileTheSessionRuns) {
   ask(1);
   collect(1);
   std::filesystem::remove(file);
+}
+
+TEST_F(FleetTest, WithAFileToNobodyLeftIsTheEnd) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / ("nobody-" + std::to_string(::getpid()));
+  std::ofstream(file) << "printf 'no agent at all'\n";
+  options.commands_file = file;
+  options.list_patience = 0;
+  EXPECT_THROW(start(), UserError);
+  EXPECT_THAT(all_told(), HasSubstr("no node is left; the session ends in 0 s unless " + file.string()));
+  std::filesystem::remove(file);
+}
+
+TEST_F(FleetTest, WaitingForTheFirstNodeIsInterrupted) {
+  options.commands = {"exec sleep 20"};
+  const std::atomic<bool> interrupted{true};
+  options.interrupted = &interrupted;
+  try {
+    start();
+    ADD_FAILURE() << "a session without a node";
+  } catch (const UserError& error) {
+    ADD_FAILURE() << error.what();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("interrupted"));
+  }
+}
+
+TEST_F(FleetTest, OneThatAsksForWhatThereIsNotLosesItselfAlone) {
+  node("n1");
+  node("n2").needs = {std::string(32, 'a')};
+  start(1);
+  EXPECT_THAT(told_with("what it says is damaged"), HasSubstr("an input that there is not"));
+  ask(1);
+  collect(1);
+}
+
+TEST_F(FleetTest, OneThatComesBackOfAnotherKindIsGivenUpAndToldSo) {
+  node("n1");
+  node("n2").ask = [this](const agents::Ask&) -> std::vector<agents::Message> {
+    scripts[1]->opened.devices.front().name = "Another Board";
+    return {agents::Stop{}};
+  };
+  start(2);
+  ask(1, "GPU-n2");
+  collect(1);
+  const std::string words = told_with("another kind");
+  EXPECT_THAT(words, HasSubstr("it is given up"));
+  EXPECT_THAT(words, Not(HasSubstr("started again")));
 }
 
 TEST_F(FleetTest, OneThatLeavesHandsBackWithoutBlame) {

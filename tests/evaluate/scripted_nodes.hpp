@@ -21,13 +21,15 @@ namespace ergotune::test {
 
 /// What the agents of one node do. Called from their threads.
 struct NodeScript {
-  std::string name = "n1";
+  std::string name = "n1", version = "test";
   agents::Opened opened;
   std::vector<std::string> needs;
   /// What to say to a request, in order; nothing: it keeps silent.
   std::function<std::vector<agents::Message>(const agents::Ask&)> ask;
   /// Bytes instead of a message, once they are not empty; the link ends after them.
   std::function<std::string(const agents::Ask&)> bytes;
+  /// When the session says that all has ended, before the agent does.
+  std::function<void()> stop = [] {};
   bool beats = true, greets = true;
   std::atomic<bool> gone{false};  ///< ends at once, and does not come back
   std::atomic<int> started{0}, stopped{0};
@@ -76,7 +78,7 @@ class ScriptedNodeLink final : public NodeLink {
 
  private:
   void serve(NodeScript& script, agents::Pipe& pipe) {
-    if (script.greets) pipe.send(agents::Hello{"test", script.name});
+    if (script.greets) pipe.send(agents::Hello{script.version, script.name});
     auto said = std::chrono::steady_clock::now();
     while (!end_ && !pipe.ended() && !script.gone) {
       pollfd polled{pipe.in(), static_cast<short>(POLLIN | (pipe.unsent() > 0 ? POLLOUT : 0)), 0};
@@ -114,6 +116,7 @@ class ScriptedNodeLink final : public NodeLink {
         pipe.send(said);
       }
     } else if (std::holds_alternative<agents::Stop>(message)) {
+      script.stop();
       return false;
     }
     return true;

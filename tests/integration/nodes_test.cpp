@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -140,6 +141,14 @@ TEST_F(Nodes, ACommandThatStartsNothingIsTheEndAndSaysWhy) {
   const auto result = ergotune(folder, command({"echo cannot log in >&2; exit 255"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("cannot log in"));
+}
+
+TEST_F(Nodes, ControlCEndsTheWaitForTheFirstNode) {
+  ChildProcess session = start_ergotune(folder, command({"kill -INT $PPID; exec sleep 300"}));
+  const auto status = session.wait(60);
+  ASSERT_TRUE(status && WIFEXITED(*status)) << words();
+  EXPECT_EQ(WEXITSTATUS(*status), 1);
+  EXPECT_THAT(words(), HasSubstr("interrupted before a node was ready"));
 }
 
 TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
