@@ -236,7 +236,7 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
   }
   if (known < record.configuration.size()) {
     for (const auto& [name, value] : record.configuration) {
-      const auto is_it = [&](const Parameter& parameter) { return parameter.name == name; };
+      const auto is_it = [&wanted = name](const Parameter& parameter) { return parameter.name == wanted; };
       if (std::none_of(problem.parameters.begin(), problem.parameters.end(), is_it))
         throw UserError(fmt::format("there is no parameter \"{}\"", name));
     }
