@@ -113,7 +113,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& fold
   return outcome;
 }
 
-BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor) {
+BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor, const std::atomic<bool>& stopping) {
   // The key knows the folder by a name of its own: it is made of the key.
   texts.set_folder("folder", beside_);
   texts.set_folder("build", "/build");
@@ -126,9 +126,17 @@ BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor) {
     throw UserError(fmt::format("the folder for builds {} cannot be made: {}", cache_.string(), error.message()));
   FileLock lock(folder.string() + ".lock");
   std::error_code trouble;
-  while (!lock.take(trouble)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   BuildOutcome outcome;
   outcome.folder = folder;
+  // Another session may be making it, which takes as long as it takes.
+  while (!lock.take(trouble)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (!stopping) continue;
+    outcome.status = Status::timeout;
+    outcome.message = "ended with the session";
+    outcome.stopped = true;
+    return outcome;
+  }
   if (fs::exists(mark_of(folder), error) && fs::is_directory(folder, error)) {
     touch(mark_of(folder));
     return outcome;
@@ -158,15 +166,18 @@ BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor) {
 void ProgramBuilds::prune() const {
   constexpr auto kUnused = std::chrono::hours(24 * 30);
   std::error_code error;
+  std::vector<fs::path> unused;
   for (const auto& entry : fs::directory_iterator(cache_, error)) {
-    if (entry.path().extension() != ".done") continue;
     const auto used = fs::last_write_time(entry.path(), error);
-    if (error || fs::file_time_type::clock::now() - used < kUnused) continue;
-    fs::path folder = entry.path();
-    folder.replace_extension();
-    fs::remove(entry.path(), error);
-    fs::remove_all(folder, error);
-    fs::remove(folder.string() + ".lock", error);
+    if (!error && fs::file_time_type::clock::now() - used >= kUnused) unused.push_back(entry.path());
+  }
+  for (const fs::path& old : unused) {
+    if (old.extension() == ".done") {
+      fs::remove(old, error);
+      fs::remove_all(fs::path(old).replace_extension(), error);
+    } else if (!fs::exists(mark_of(old), error)) {
+      fs::remove_all(old, error);  // cut off: a folder without its mark, a lock
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Builds of a program, each made once: in a folder of its own that is kept for sessions that come later.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -16,7 +17,7 @@ struct BuildOutcome {
   std::string message;
   std::filesystem::path folder;
   double seconds = 0;    ///< what it took now; 0 where it was there
-  bool stopped = false;  ///< Supervisor::stop()
+  bool stopped = false;  ///< ended with the session
 };
 
 class ProgramBuilds {
@@ -26,9 +27,9 @@ class ProgramBuilds {
       : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
 
   /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
-  /// Throws UserError for what is no configuration's fault.
-  BuildOutcome build(ProgramTexts texts, Supervisor& supervisor);
-  /// Removes builds that nobody used for a month.
+  /// Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's fault.
+  BuildOutcome build(ProgramTexts texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
+  /// Removes builds that nobody used for a month, and what is left of those that were cut off.
   void prune() const;
 
  private:

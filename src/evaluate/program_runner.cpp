@@ -81,7 +81,7 @@ bool ProgramRunner::prepare(Here& here) {
   here.texts.set_folder("folder", beside_);
   fs::path folder = beside_;
   if (!program_.build.empty()) {
-    const BuildOutcome built = builds_.build(here.texts, supervisor_);
+    const BuildOutcome built = builds_.build(here.texts, supervisor_, stopping_);
     here.result.compile_seconds = built.seconds;
     if (built.status != Status::ok) return fail(here.result, built.status, built.message);
     folder = built.folder;
@@ -226,19 +226,28 @@ std::size_t ProgramRunner::runs_per_sample(double run_seconds) const {
   return static_cast<std::size_t>(std::clamp(std::ceil(shortest / std::max(run_seconds, 1e-4)), 1.0, 1000.0));
 }
 
+/// What each said of a quantity; empty where the program does not.
+std::vector<double> ProgramRunner::numbers_of(const std::vector<Sample>& samples, const std::string& name) {
+  std::vector<double> numbers;
+  for (const Sample& sample : samples)
+    if (const auto said = sample.numbers.find(name); said != sample.numbers.end()) numbers.push_back(said->second);
+  return numbers;
+}
+
 /// The quantity `time` of each: the program's own where it says one.
 std::vector<double> ProgramRunner::times_of(const std::vector<Sample>& samples) {
-  std::vector<double> times;
-  for (const Sample& sample : samples) {
-    const auto own = sample.numbers.find("time");
-    times.push_back(own == sample.numbers.end() ? sample.time : own->second);
-  }
+  std::vector<double> times = numbers_of(samples, "time");
+  if (!times.empty()) return times;
+  for (const Sample& sample : samples) times.push_back(sample.time);
   return times;
 }
 
 /// Half-width of the 95 % interval over the value, of whichever of time and energy is known less well.
 double ProgramRunner::relative_error(const Here& here) const {
   double error = estimate_time(times_of(here.samples)).relative_half_width;
+  // What the program says of its own energy comes from a better place than our sensors.
+  if (const auto own = numbers_of(here.samples, "energy"); !own.empty())
+    return std::max(error, estimate_time(own).relative_half_width);
   if (recorder_.sensors().empty()) return error;
   std::vector<TimeSpan> spans = spans_of(here.samples);
   const std::vector<SensorTrace> traces = recorder_.traces();
@@ -311,22 +320,24 @@ void ProgramRunner::note_times(Here& here) const {
 void ProgramRunner::note_energy(Here& here) const {
   if (recorder_.sensors().empty()) return;
   const EnergyOfRuns energy = energy_of_runs(recorder_.traces(), spans_of(here.samples), here.runs_per_sample);
+  const bool own = here.result.quantities.contains("energy"), wide = energy.relative_half_width > kWidestInterval;
+  if (own && (wide || !energy.why_not.empty())) return;
   if (!energy.why_not.empty()) {
     fail(here.result, Status::unsupported, energy.why_not);
     return;
   }
-  if (energy.relative_half_width > kWidestInterval) {
+  if (wide) {
     fail(here.result, Status::unsupported,
          fmt::format("the energy is known to +-{:.0f} % only: runs are too short for {}, or too few", 100 * energy.relative_half_width,
                      energy.energy.sensor));
     return;
   }
-  // What the program says of its own energy comes from a better place.
   here.result.quantities.try_emplace("energy", energy.energy);
   here.result.quantities.try_emplace("power", energy.power);
 }
 
 Measurement ProgramRunner::run(const Configuration& configuration, const RunOptions& options) {
+  stopping_ = false;
   supervisor_.forget_stop();
   Here here{ProgramTexts(constants_, problem_.parameters, configuration), {}, {}, {}, 1, 0, false, 0};
   Measurement& result = here.result;

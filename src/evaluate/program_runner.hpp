@@ -1,6 +1,7 @@
 // Runs one configuration of a program after the other and says what was found out.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -34,7 +35,10 @@ class ProgramRunner {
   /// configuration does wrong.
   Measurement run(const Configuration& configuration, const RunOptions& options);
   /// From any thread: ends what runs. run() then returns a timeout that means nothing.
-  void stop() { supervisor_.stop(); }
+  void stop() {
+    stopping_ = true;
+    supervisor_.stop();
+  }
 
  private:
   struct Sample {
@@ -57,6 +61,7 @@ class ProgramRunner {
   bool enough(const RunOptions& options, Here& here);
   void note_times(Here& here) const;
   void note_energy(Here& here) const;
+  static std::vector<double> numbers_of(const std::vector<Sample>& samples, const std::string& name);
   static std::vector<double> times_of(const std::vector<Sample>& samples);
   double relative_error(const Here& here) const;
   double most_seconds() const;
@@ -73,6 +78,7 @@ class ProgramRunner {
   std::filesystem::path output_;  ///< the first run's whole standard output, where its check looks at that
   OutputPatterns patterns_;
   Supervisor supervisor_;
+  std::atomic<bool> stopping_ = false;
   ProgramBuilds builds_;
   SensorRecorder recorder_;
   ClockWatch watch_;

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/evaluate/program.hpp"
 #include "ergotune/problem/load.hpp"
@@ -37,9 +39,9 @@ struct Programs : ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  std::unique_ptr<ProgramEvaluator> evaluator(const std::string& program) const {
+  std::unique_ptr<ProgramEvaluator> evaluator(const std::string& program, std::vector<std::unique_ptr<Sensor>> sensors = {}) const {
     const Problem problem = parse_problem("name = \"p\"\n[parameters]\nEND = [\"right\", \"wrong\"]\n[program]\n" + program, folder / "p.toml");
-    return std::make_unique<ProgramEvaluator>(problem, Constants{}, DeviceInfo{}, options, std::vector<std::unique_ptr<Sensor>>{});
+    return std::make_unique<ProgramEvaluator>(problem, Constants{}, DeviceInfo{}, options, std::move(sensors));
   }
   Measurement run(const std::string& program) const {
     const auto programs = evaluator(program);
@@ -106,6 +108,69 @@ TEST_F(Programs, WithoutProcessesOrDescriptorsTheSessionEnds) {
   EXPECT_THAT(why_it_ends("command = ['true']"), AllOf(HasSubstr("no program can be started"), HasSubstr("ulimit")));
   options.worker_command = {(folder / "nowhere").string(), "worker"};
   EXPECT_THAT(why_it_ends("command = ['true']"), AllOf(HasSubstr("no program can be started"), HasSubstr("nowhere")));
+}
+
+// Another session's build may take long; Ctrl-C does not wait for it.
+TEST_F(Programs, CancelDoesNotWaitForTheBuildOfAnother) {
+  const std::string slow = "command = ['true']\nbuild = ['sleep', '1000']";
+  const auto first = evaluator(slow), second = evaluator(slow);
+  first->submit(request);
+  const auto is_building = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "cache" / "builds"))
+      if (entry.path().extension() == ".lock") return true;
+    return false;
+  };
+  while (!std::filesystem::exists(folder / "cache" / "builds") || !is_building()) ::usleep(1000);
+  second->submit(request);
+  EXPECT_FALSE(second->wait(0.05));
+  second->cancel();
+  EXPECT_EQ(second->pending(), 0u);
+  EXPECT_EQ(first->pending(), 1u) << "which goes on";
+  first->cancel();
+}
+
+TEST_F(Programs, BuildsThatNobodyUsesOrThatWereCutOffAreRemovedAfterAMonth) {
+  const std::filesystem::path builds = folder / "cache" / "builds";
+  const auto make = [&](const std::string& name, int days) {
+    if (name.find('.') == name.npos) std::filesystem::create_directories(builds / name);
+    else std::ofstream(builds / name) << "";
+    std::filesystem::last_write_time(builds / name, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * days));
+  };
+  for (const char* old : {"unused", "unused.done", "cut", "left.lock", "used"}) make(old, 31);
+  for (const char* fresh : {"used.done", "new"}) make(fresh, 1);
+  EXPECT_EQ(run("command = ['true']\nbuild = ['false']").status, Status::compile_error);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(builds)) left.insert(entry.path().filename());
+  EXPECT_THAT(left, ::testing::ElementsAre("new", "used", "used.done"));
+}
+
+/// A sensor that has failed.
+struct Nonsense : Sensor {
+  SensorInfo what;
+  Nonsense() { what.most_power = 100; }
+  const SensorInfo& info() const override { return what; }
+  void set_info(const SensorInfo& info) override { what = info; }
+  ReadStatus read(std::vector<Reading>& out) override {
+    out.push_back({host_seconds(), 1e9});
+    return ReadStatus::ok;
+  }
+};
+
+// Programs with a meter of their own.
+TEST_F(Programs, TheEnergyThatTheProgramSaysHasAnIntervalAndNeedsNoSensor) {
+  const std::string says = "command = ['date', '+time: 1 energy: 1.%N']\noutput = { time = 'time: (\\S+)', energy = 'energy: (.*)' }";
+  options.measure.precision = 1e-12;
+  EXPECT_EQ(run(says).status, Status::not_converged);
+  options.measure.precision = 100;
+  options.energy = true;
+  std::vector<std::unique_ptr<Sensor>> sensors;
+  sensors.push_back(std::make_unique<Nonsense>());
+  const auto programs = evaluator(says, std::move(sensors));
+  programs->submit(request);
+  const auto result = programs->wait(60);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->measurement.status, Status::ok) << result->measurement.message;
+  EXPECT_NEAR(result->measurement.value("energy").value_or(0), 1.5, 0.5);
 }
 
 // popen() without pclose(): what has ended only waits to be told so.
