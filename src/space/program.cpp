@@ -9,27 +9,16 @@
 namespace ergotune::program {
 
 OperationId Program::intern(Operation operation) {
-  std::uint64_t hash = static_cast<std::uint64_t>(operation.code) * 0x9e3779b97f4a7c15ull;
-  for (const std::uint64_t word :
-       {static_cast<std::uint64_t>(operation.a), static_cast<std::uint64_t>(operation.b),
-        static_cast<std::uint64_t>(operation.c), static_cast<std::uint64_t>(operation.word),
-        static_cast<std::uint64_t>(operation.real * 4 + operation.text * 2 + operation.real_operands)})
-    hash = (hash ^ word) * 0xff51afd7ed558ccdull, hash ^= hash >> 31;
-  const auto [first, last] = known_.equal_range(hash);
-  for (auto i = first; i != last; ++i) {
-    const Operation& other = at(i->second);
-    if (other.code == operation.code && other.a == operation.a && other.b == operation.b &&
-        other.c == operation.c && other.word == operation.word && other.real == operation.real &&
-        other.text == operation.text && other.real_operands == operation.real_operands)
-      return i->second;
-  }
+  const Identity identity{operation.code, operation.a,    operation.b,    operation.c,
+                          operation.word, operation.real, operation.text, operation.real_operands};
+  if (const auto known = known_.find(identity); known != known_.end()) return known->second;
   for (const auto operand : {operation.a, operation.b, operation.c})
     if (operand != kNone && operation.code != Code::variable && operation.code != Code::position &&
         operation.code != Code::opaque)
       operation.level = std::max(operation.level, at(operand).level);
   const auto id = static_cast<OperationId>(operations_.size());
   operations_.push_back(operation);
-  known_.emplace(hash, id);
+  known_.emplace(identity, id);
   return id;
 }
 

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -131,6 +133,8 @@ class Program {
   std::int64_t text_rank(const std::string& text) const;
 
  private:
+  /// Code, operands, word, and what it is real of: two operations that agree in these are one.
+  using Identity = std::tuple<Code, OperationId, OperationId, OperationId, std::int64_t, bool, bool, bool>;
   OperationId intern(Operation operation);
   OperationId make(Code code, bool real, OperationId a, OperationId b, double low, double high);
   OperationId boolean(Code code, OperationId a, OperationId b);
@@ -141,7 +145,7 @@ class Program {
   std::vector<Operation> operations_;
   std::vector<Call> calls_;
   std::vector<std::string> texts_;
-  std::unordered_multimap<std::uint64_t, OperationId> known_;
+  std::map<Identity, OperationId> known_;
   std::unordered_map<std::uint32_t, OperationId> variables_;
   // of variables_of(): what its last visits have seen
   std::vector<std::uint32_t> visited_;

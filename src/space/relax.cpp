@@ -55,7 +55,7 @@ class Relaxation {
 
   // x % (p * q) == 0 with q open: p divides x. p * q == x with q open: p divides x.
   OperationId divisible(OperationId a, OperationId b) {
-    const Operation x = program_.at(a), y = program_.at(b);
+    const Operation x = program_.at(a);
     OperationId dividend = kNone, divisor = kNone;
     if (x.code == Code::modulo && program_.is_false(b)) {
       dividend = x.a;
@@ -64,7 +64,6 @@ class Relaxation {
       dividend = b;
       divisor = a;
     }
-    (void)y;
     if (dividend == kNone || program_.at(dividend).level > level_) return program_.integer(1);
     const OperationId known = known_factor(divisor);
     const Operation factor = program_.at(known);
