@@ -1,5 +1,6 @@
-// "The same sequence for the same seed and tells" holds from one release to the next too: who resumes a session, or
-// repeats a published search, gets the configurations of then. A change that alters a line here says so in CHANGELOG.md.
+// "The same sequence for the same seed and tells" holds from one release to the next too: who resumes a
+// session, or repeats a published search, gets the configurations of then. A change that alters a line here
+// says so in CHANGELOG.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,8 @@ namespace {
 
 using namespace search_tests;
 
-/// What a search meets: all goes well; a third fails; two objectives; something known, something from elsewhere; equal values.
+/// What a search meets: all goes well; a third fails; two objectives; something known, something from
+/// elsewhere; equal values.
 enum class Meets { success, failures, two_objectives, past, plateaus };
 
 Outcome outcome_of(const SearchSpace& space, ConfigurationIndex index, Meets meets) {
@@ -26,7 +28,8 @@ Outcome outcome_of(const SearchSpace& space, ConfigurationIndex index, Meets mee
 }
 
 /// A hash (FNV-1a) of what is asked for, `batch` at a time.
-std::uint64_t sequence(const std::string& name, const StrategyContext& context, Meets meets, std::size_t count, std::size_t batch) {
+std::uint64_t sequence(const std::string& name, const StrategyContext& context, Meets meets,
+                       std::size_t count, std::size_t batch) {
   const auto strategy = make_strategy(name, context);
   std::uint64_t hash = 0xcbf29ce484222325;
   for (std::size_t done = 0; done < count; done += batch) {
@@ -49,8 +52,10 @@ StrategyContext context_of(const SearchSpace& space, Meets meets) {
   context.budget = 60;
   context.priors.push_back({"another device", {}});
   for (ConfigurationIndex i = 0; i < space.size(); i += 3)
-    context.priors.front().outcomes.emplace_back(i, success(2 * landscape(space, i) * (1 + 0.05 * static_cast<double>(i % 7))));
-  for (ConfigurationIndex i = 0; i < space.size(); i += 40) context.known.emplace_back(i, outcome_of(space, i, meets));
+    context.priors.front().outcomes.emplace_back(
+        i, success(2 * landscape(space, i) * (1 + 0.05 * static_cast<double>(i % 7))));
+  for (ConfigurationIndex i = 0; i < space.size(); i += 40)
+    context.known.emplace_back(i, outcome_of(space, i, meets));
   return context;
 }
 
@@ -59,7 +64,8 @@ std::uint64_t sequences(const StrategyDescription& strategy) {
   const SearchSpace space = restricted_space();
   std::uint64_t all = 0;
   const auto add = [&](std::uint64_t one) { all = (all ^ one) * 0x100000001b3; };
-  for (const Meets meets : {Meets::success, Meets::failures, Meets::two_objectives, Meets::past, Meets::plateaus})
+  for (const Meets meets :
+       {Meets::success, Meets::failures, Meets::two_objectives, Meets::past, Meets::plateaus})
     add(sequence(strategy.name, context_of(space, meets), meets, 60, 1));
   add(sequence(strategy.name, context_of(space, Meets::failures), Meets::failures, 60, 5));
   for (const auto& option : strategy.options)
@@ -104,7 +110,8 @@ TEST(Sequences, OfASeedAreThoseOfEarlierReleases) {
   for (const auto& strategy : strategies()) {
     const auto known = expected.find(strategy.name);
     const std::uint64_t found = sequences(strategy);
-    EXPECT_TRUE(known != expected.end() && known->second == found) << fmt::format("{{\"{}\", 0x{:016x}}},", strategy.name, found);
+    EXPECT_TRUE(known != expected.end() && known->second == found)
+        << fmt::format("{{\"{}\", 0x{:016x}}},", strategy.name, found);
   }
 }
 
