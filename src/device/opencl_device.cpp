@@ -148,7 +148,7 @@ class OpenclDevice : public Device {
         main_(make_native_queue(context_, entry_.device, {}), true, queues_) {}
 
   const DeviceInfo& info() const override { return entry_.info; }
-  std::unique_ptr<Compiler> make_compiler() override { return device::make_opencl_compiler(entry_.info.id); }
+  std::unique_ptr<Compiler> make_compiler() override { return make_compiler_beside(entry_, context_, built_); }
 
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
     cl_int code = CL_SUCCESS;
@@ -212,8 +212,10 @@ class OpenclDevice : public Device {
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
-    const auto portable = PortableProgram::unpack(binary.bytes);
-    auto program = std::make_shared<const Program>(Program::from_portable(context_, entry_.device, portable));
+    std::shared_ptr<const Program> program = built_->take(binary.bytes);
+    if (!program)
+      program = std::make_shared<const Program>(
+          Program::from_portable(context_, entry_.device, PortableProgram::unpack(binary.bytes)));
     return std::make_unique<OpenclKernel>(std::move(program), binary.entry, entry_.device);
   }
 
@@ -298,6 +300,7 @@ class OpenclDevice : public Device {
   DeviceEntry entry_;
   std::map<std::pair<cl_uint, cl_uint>, std::unique_ptr<SubDevice>> parts_;
   Context context_;
+  std::shared_ptr<BuiltPrograms> built_ = std::make_shared<BuiltPrograms>();
   std::vector<OpenclQueue*> queues_;
   OpenclQueue main_;
   std::optional<Event> gate_;

@@ -165,6 +165,16 @@ std::string Program::log(cl_device_id device) const {
   return text;
 }
 
+void BuiltPrograms::keep(const std::string& bytes, Program program) {
+  if (programs_.size() >= kMost) programs_.clear();
+  programs_[bytes] = std::make_shared<const Program>(std::move(program));
+}
+
+std::shared_ptr<const Program> BuiltPrograms::take(const std::string& bytes) {
+  const auto node = programs_.extract(bytes);
+  return node ? node.mapped() : nullptr;
+}
+
 PortableProgram program_of(const CompileJob& job) {
   PortableProgram program;
   for (const auto& [name, value] : job.defines) program.source += fmt::format("#define {} {}\n", name, value);
@@ -180,12 +190,14 @@ namespace {
 class OpenclCompiler : public Compiler {
  public:
   explicit OpenclCompiler(DeviceEntry entry) : entry_(std::move(entry)), context_(entry_) {}
+  OpenclCompiler(DeviceEntry entry, cl_context context, std::shared_ptr<BuiltPrograms> built)
+      : entry_(std::move(entry)), context_(context), built_(std::move(built)) {}
 
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::opencl)
       throw DeviceError(DeviceFault::unsupported, "an OpenCL device compiles OpenCL C only");
     PortableProgram portable = program_of(job);
-    const Program program = Program::from_source(context_, entry_.device, portable);
+    Program program = Program::from_source(context_, entry_.device, portable);
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
     if (code == CL_INVALID_KERNEL_NAME)
@@ -194,7 +206,9 @@ class OpenclCompiler : public Compiler {
     check(code, DeviceFault::compile, "clCreateKernel");
     api().clReleaseKernel(kernel);
     if (!generates_code_at_launch()) portable.code = program.binary();
-    return {portable.pack(), job.function, program.log(entry_.device)};
+    Binary binary{portable.pack(), job.function, program.log(entry_.device)};
+    if (built_) built_->keep(binary.bytes, std::move(program));
+    return binary;
   }
 
   std::string identity() const override {
@@ -210,9 +224,16 @@ class OpenclCompiler : public Compiler {
 
   DeviceEntry entry_;
   Context context_;
+  std::shared_ptr<BuiltPrograms> built_;
 };
 
 }  // namespace
+
+std::unique_ptr<Compiler> make_compiler_beside(const DeviceEntry& entry, const Context& context,
+                                               std::shared_ptr<BuiltPrograms> built) {
+  return std::make_unique<OpenclCompiler>(entry, context.get(), std::move(built));
+}
+
 }  // namespace ergotune::opencl
 
 namespace ergotune::device {

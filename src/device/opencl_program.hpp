@@ -1,6 +1,8 @@
 // OpenCL programs: source to binary in the compiling process, binary to program in the running one.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,23 @@ class Program {
   explicit Program(cl_program program) : program_(program) {}
   cl_program program_ = nullptr;
 };
+
+/// Programs that a compiler has built in the process that runs them, so that they need not be built there once more: by what
+/// would be loaded (Binary::bytes), until it is.
+class BuiltPrograms {
+ public:
+  void keep(const std::string& bytes, Program program);
+  /// Null where there is none.
+  std::shared_ptr<const Program> take(const std::string& bytes);
+
+ private:
+  static constexpr std::size_t kMost = 16;  ///< what is compiled and never loaded does not pile up
+  std::map<std::string, std::shared_ptr<const Program>> programs_;
+};
+
+/// A compiler that works in the context of a device, which lives longer, and leaves there what it has built.
+std::unique_ptr<Compiler> make_compiler_beside(const DeviceEntry& entry, const Context& context,
+                                               std::shared_ptr<BuiltPrograms> built);
 
 /// The job as a program without code. Its macros stand in front of the source, as text rather than as -D
 /// options: every driver quotes those its own way. Line numbers stay those of the user's file.

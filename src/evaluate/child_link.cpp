@@ -44,6 +44,7 @@ class ChildLink final : public Link {
       : Link(protocol::Channel(sockets.ours)),
         process_(start_worker(command, sockets.theirs, log_.descriptor())) {}
   ~ChildLink() override { kill(); }
+  void asked() override { log_.begin(); }
 
   Ending end() override {
     kill();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,10 +28,15 @@ class ChildLog {
   }
   int descriptor() const { return descriptor_; }
 
+  /// What stands here now is no longer of interest.
+  void begin() {
+    struct stat now {};
+    if (descriptor_ >= 0 && ::fstat(descriptor_, &now) == 0) begin_ = now.st_size;
+  }
   std::string end_of_text() const {
     const off_t size = descriptor_ >= 0 ? ::lseek(descriptor_, 0, SEEK_END) : 0;
-    if (size <= 0) return {};
-    const off_t from = std::max<off_t>(0, size - static_cast<off_t>(kLastWords));
+    if (size <= begin_) return {};
+    const off_t from = std::max<off_t>(begin_, size - static_cast<off_t>(kLastWords));
     std::string text(static_cast<std::size_t>(size - from), '\0');
     const ssize_t n = ::pread(descriptor_, text.data(), text.size(), from);
     text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
@@ -42,6 +48,7 @@ class ChildLog {
   static constexpr std::size_t kLastWords = 2000;
 
   int descriptor_ = -1;
+  off_t begin_ = 0;
 };
 
 }  // namespace ergotune

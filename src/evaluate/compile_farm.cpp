@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "kernel/configure.hpp"
 
@@ -18,9 +19,23 @@ constexpr std::size_t kKnownBytes = 256u << 20;
 CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
                          const Problem& problem, std::shared_ptr<CompileShare> share)
     : share_(std::move(share)), time_limit_(time_limit) {
+  prepare_for(problem);
+  for (std::size_t i = 0; i < seats; ++i) {
+    auto seat = std::make_unique<Seat>(start, setup);
+    seats_.push_back(seat.get());
+    Seat& place = *seat;
+    desks_.push_back(std::make_unique<Desk>(Desk{std::move(seat), place, {}, 0}));
+  }
+}
+
+CompileFarm::CompileFarm(Seat& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share)
+    : share_(std::move(share)), time_limit_(time_limit) {
+  prepare_for(problem);
+  desks_.push_back(std::make_unique<Desk>(Desk{nullptr, runner, {}, 0}));
+}
+
+void CompileFarm::prepare_for(const Problem& problem) {
   for (const Kernel& kernel : problem.kernels) code_parameters_.push_back(code_parameters(problem, kernel));
-  for (std::size_t i = 0; i < seats; ++i)
-    seats_.push_back(&desks_.emplace_back(std::make_unique<Desk>(Desk{Seat(start, setup), {}, 0}))->seat);
 }
 
 void CompileFarm::prepare(Job& job) const {
@@ -56,7 +71,8 @@ JobPointer CompileFarm::clear(Desk& desk) {
 }
 
 bool CompileFarm::has_room() const {
-  return std::any_of(seats_.begin(), seats_.end(), [](const Seat* seat) { return seat->idle() || seat->empty(); });
+  return std::any_of(desks_.begin(), desks_.end(),
+                     [](const auto& desk) { return desk->seat.idle() || desk->seat.empty(); });
 }
 
 void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
@@ -102,6 +118,10 @@ bool CompileFarm::busy() const {
   return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->job != nullptr; });
 }
 
+bool CompileFarm::compiles_at(const Seat& seat) const {
+  return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat && desk->job; });
+}
+
 CompileFarm::Desk& CompileFarm::desk_of(const Seat& seat) {
   return **std::find_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat; });
 }
@@ -131,10 +151,12 @@ std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compi
 }
 
 std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lost) {
-  const JobPointer job = clear(desk_of(seat));
+  Desk& desk = desk_of(seat);
+  const JobPointer job = clear(desk);
   if (!job) return std::nullopt;
   if (lost.why == Lost::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
+  if (!desk.own && !std::exchange(job->compiled_again, true)) return std::nullopt;
   return Failure{job, Status::compile_error, lost.in_words("the compiler")};
 }
 

@@ -27,6 +27,8 @@ struct Job {
   std::set<std::size_t> refused_by;
   /// It ran under another setting and is being run once more.
   bool again = false;
+  /// The runner that compiled it has ended, and it is being compiled once more.
+  bool compiled_again = false;
   /// It ran under conditions of the node that its board's reference did not meet, and is being run once more.
   bool disturbed = false;
   /// Requests that came later and went before it.

@@ -17,7 +17,7 @@ class Link {
   struct Ending {
     std::string words;       ///< "signal 11 (Segmentation fault)", "exit code 3"
     int signal = 0;          ///< 0: it ended by itself
-    std::string last_words;  ///< the end of its standard error
+    std::string last_words;  ///< the end of its standard error, as far as it is about the last request
     /// `message` with the last words below it.
     std::string added_to(std::string message) const {
       return last_words.empty() ? message : message + "\n" + last_words;
@@ -30,6 +30,8 @@ class Link {
   virtual ~Link() = default;
 
   protocol::Channel& channel() { return channel_; }
+  /// A request goes out: what the worker has said so far was about something else.
+  virtual void asked() {}
   /// Ends the worker with everything it has started, where it still lives, and says how it ended.
   virtual Ending end() = 0;
   /// Process id of the worker on this machine; 0 where it runs elsewhere.

@@ -21,7 +21,7 @@
 
 namespace ergotune::protocol {
 
-constexpr FrameKind kKind{"ERGW", 3};
+constexpr FrameKind kKind{"ERGW", 4};
 
 using ProtocolError = FormatError;
 
@@ -33,7 +33,8 @@ struct Setup {
   std::string problem;  ///< serialise(problem)
   std::string device_id;
   DeviceInfo device;         ///< compiler: the device it compiles for
-  std::string cache_folder;  ///< compiler: where compiled code is kept; empty: nowhere
+  std::string cache_folder;  ///< who compiles: where compiled code is kept; empty: nowhere
+  bool may_compile = false;  ///< runner: there is no processor for a compiler beside it
   MeasureOptions measure;
   bool energy = false;        ///< runner: measure energy too
   double energy_seconds = 0;  ///< runner: s of energy measurement per configuration; 0: the default
@@ -42,7 +43,7 @@ struct Setup {
 /// The worker is ready for requests.
 struct Ready {
   DeviceInfo device;
-  std::string compiler;  ///< Compiler::identity()
+  std::string compiler;  ///< Compiler::identity(); runner: it compiles as well where this is not empty
   bool has_reference = false;
   std::vector<std::string> notes;
 };

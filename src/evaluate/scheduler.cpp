@@ -57,14 +57,9 @@ Scheduler::Scheduler(const Problem& problem, const LiveOptions& options, StartLi
   wake_.number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_.number < 0) throw Error("cannot make an event descriptor");
 
+  setup.may_compile = options.jobs == 0 && options.devices.size() < 2 && usable_processors() == 1;
   open_slots(options, start, setup);
-
-  setup.role = Role::compiler;
-  setup.device = device();
-  setup.device_id = device().id;
-  farm_.emplace(compilers_for(options, device()), start, setup, options.compile_time_limit, problem,
-                options.compile_share);
-  compiler_identity_ = farm_->open();
+  open_farm(problem, options, start, std::move(setup));
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -86,6 +81,20 @@ void Scheduler::open_slots(const LiveOptions& options, const StartLink& start, S
   one_at_a_time_ = slots_.size() > 1 && (options.quiet_node || cpu);
   // A CPU device shares its cores with the compilers, and a node's meter sees them.
   compiling_disturbs_ = cpu || (options.quiet_node && !options.sensors.empty());
+}
+
+void Scheduler::open_farm(const Problem& problem, const LiveOptions& options, const StartLink& start, Setup setup) {
+  Slot& first = slots_.front();
+  if (setup.may_compile && !first.compiler().empty()) {
+    farm_.emplace(first.seat(), options.compile_time_limit, problem, options.compile_share);
+    compiler_identity_ = first.compiler();
+    return;
+  }
+  setup.role = Role::compiler;
+  setup.device = device();
+  setup.device_id = device().id;
+  farm_.emplace(compilers_for(options, device()), start, setup, options.compile_time_limit, problem, options.compile_share);
+  compiler_identity_ = farm_->open();
 }
 
 Scheduler::~Scheduler() {

@@ -27,7 +27,7 @@ namespace ergotune {
 class Scheduler {
  public:
   /// Starts a runner for each of the devices that the options name and waits until they are ready, then one compile
-  /// worker. Throws as LiveEvaluator does.
+  /// worker unless the runner compiles as well. Throws as LiveEvaluator does.
   Scheduler(const Problem& problem, const LiveOptions& options, StartLink start);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -71,6 +71,8 @@ class Scheduler {
   void ask_for_reference(std::size_t slot, const Configuration& configuration);
 
   void open_slots(const LiveOptions& options, const StartLink& start, protocol::Setup setup);
+  /// Compile workers; with one processor the runner itself where it can.
+  void open_farm(const Problem& problem, const LiveOptions& options, const StartLink& start, protocol::Setup setup);
 
   // All below is done by the scheduler's thread alone.
   void loop();

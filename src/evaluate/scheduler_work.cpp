@@ -163,6 +163,7 @@ void Scheduler::check(const Event& event) {
 }
 
 void Scheduler::handle(Slot& slot, Event event) {
+  if (farm_->compiles_at(slot.seat())) return handle(slot.seat(), std::move(event));
   check(event);
   std::optional<Slot::Finished> finished;
   if (const auto* lost = std::get_if<Lost>(&event)) {

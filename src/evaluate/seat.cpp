@@ -58,6 +58,7 @@ void Seat::send(Message request, double seconds) {
   asked_ = true;
   asked_at_ = host_seconds();
   deadline_ = asked_at_ + seconds;
+  link_->asked();
   try {
     link_->channel().send(request);
   } catch (const Disconnected&) {
@@ -89,9 +90,9 @@ void Seat::check(const Message& answer) {
   if (std::holds_alternative<Failed>(answer)) return;
   const auto* compiled = std::get_if<Compiled>(&answer);
   const auto* ran = std::get_if<Ran>(&answer);
-  const bool awaited = !ready_                         ? std::holds_alternative<Ready>(answer)
-                       : setup_.role == Role::compiler ? asked_ && compiled && compiled->id == asked_id_
-                                                       : asked_ && ran && ran->id == asked_id_;
+  const bool awaited = !ready_     ? std::holds_alternative<Ready>(answer)
+                       : compiles_ ? asked_ && compiled && compiled->id == asked_id_
+                                   : asked_ && ran && ran->id == asked_id_;
   if (!awaited) throw ProtocolError("an answer that nobody asked for");
   ready_ = true;
   asked_ = false;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 #include "evaluate/link.hpp"
@@ -54,6 +55,7 @@ class Seat {
   template <class Request>
   void ask(Request request, double seconds) {
     asked_id_ = request.id;
+    compiles_ = std::is_same_v<Request, protocol::Compile>;
     send(std::move(request), seconds);
   }
   /// The next thing that has happened: an answer (Ready, Failed, Compiled, Ran), or the worker is lost.
@@ -70,7 +72,7 @@ class Seat {
   StartLink start_;
   protocol::Setup setup_;
   std::unique_ptr<Link> link_;
-  bool ready_ = false, asked_ = false;
+  bool ready_ = false, asked_ = false, compiles_ = false;
   std::uint64_t asked_id_ = 0;
   double deadline_ = 0, asked_at_ = 0;
 };

@@ -32,6 +32,7 @@ constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware 
 std::vector<std::string> Slot::open() {
   const Ready ready = seat_.start_and_wait("runner");
   device_ = ready.device;
+  compiler_ = ready.compiler;
   has_reference_ = ready.has_reference;
   opened_at_ = host_seconds();
   return ready.notes;

@@ -31,6 +31,8 @@ class Slot {
   std::vector<std::string> open();
   Seat& seat() { return seat_; }
   const DeviceInfo& device() const { return device_; }
+  /// The identity of the compiler that its runner is as well; empty where it is none.
+  const std::string& compiler() const { return compiler_; }
   /// What results carry: the device's UUID, else its id.
   const std::string& board() const { return device_.uuid.empty() ? device_.id : device_.uuid; }
   /// What it has done so far, as told to users.
@@ -73,6 +75,7 @@ class Slot {
   std::size_t number_;
   double time_limit_;
   DeviceInfo device_;
+  std::string compiler_;
   bool has_reference_ = false;
   // Destroyed in reverse order: the runner, which may still be measuring, ends before the clocks go back.
   std::unique_ptr<SlotControls> controls_;

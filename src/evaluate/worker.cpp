@@ -90,11 +90,12 @@ void limit_memory() {
 
 class CompileService {
  public:
-  CompileService(const Setup& setup, Problem problem)
-      : problem_(std::move(problem)),
-        device_(setup.device),
+  /// For `device`, which lives longer, as `problem` does.
+  CompileService(const Setup& setup, const Problem& problem, const DeviceInfo& device, std::unique_ptr<Compiler> compiler)
+      : problem_(problem),
+        device_(device),
         constants_(problem_.constants_for(device_.name, device_.properties)),
-        step_(open_compiler(setup.device_id), device_, setup.cache_folder) {}
+        step_(std::move(compiler), device_, setup.cache_folder) {}
 
   const std::string& identity() const { return step_.identity(); }
 
@@ -108,8 +109,8 @@ class CompileService {
   }
 
  private:
-  Problem problem_;
-  DeviceInfo device_;
+  const Problem& problem_;
+  const DeviceInfo& device_;
   Constants constants_;
   CompileStep step_;
 };
@@ -140,6 +141,13 @@ class RunService {
   }
 
   bool on_cpu() const { return device_->info().is_cpu; }
+
+  /// A compiler of this process; null where one in a process of its own is no slower. OpenCL's drivers for CPUs are compilers
+  /// that are here anyway, and what they have built here need not be built once more.
+  std::unique_ptr<CompileService> make_compiler(const Setup& setup) {
+    if (!setup.may_compile || !on_cpu() || device_->info().backend != "opencl") return nullptr;
+    return std::make_unique<CompileService>(setup, problem_, device_->info(), device_->make_compiler());
+  }
 
   Ready ready() const {
     Ready answer;
@@ -172,7 +180,8 @@ class RunService {
 };
 
 void serve_compiler(Channel& channel, const Setup& setup) {
-  CompileService service(setup, deserialise(setup.problem));
+  const Problem problem = deserialise(setup.problem);
+  CompileService service(setup, problem, setup.device, open_compiler(setup.device_id));
   Ready ready;
   ready.device = setup.device;
   ready.compiler = service.identity();
@@ -187,11 +196,18 @@ void serve_compiler(Channel& channel, const Setup& setup) {
 void serve_runner(Channel& channel, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
   if (service.on_cpu()) limit_memory();
-  channel.send(service.ready());
+  const std::unique_ptr<CompileService> compiler = service.make_compiler(setup);
+  Ready ready = service.ready();
+  if (compiler) ready.compiler = compiler->identity();
+  channel.send(ready);
   while (true) {
     const std::optional<Message> message = service.next(channel);
     if (std::holds_alternative<Stop>(*message)) return;
-    channel.send(service.run(std::get<Run>(*message)));
+    if (const auto* compile = std::get_if<Compile>(&*message); compile && compiler) {
+      channel.send(compiler->compile(*compile));
+    } else {
+      channel.send(service.run(std::get<Run>(*message)));
+    }
   }
 }
 

@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/load.hpp"
+#include "evaluate/one_processor.hpp"
 
 namespace ergotune {
 namespace {
@@ -104,6 +106,76 @@ TEST_F(LiveTest, EveryFateHasItsStatusAndTheWorkersAreReplaced) {
   EXPECT_GT(results.at(6).value("time").value(), results.at(1).value("time").value());
 }
 
+constexpr const char* kOpenclProblem = R"toml(
+name = "modes"
+[parameters]
+mode = ["good", "broken", "compiler_dies", "crash", "wrong"]
+[kernel]
+function = "work"
+arguments = [
+  { name = "a", type = "float32", count = 64 },
+  { name = "b", type = "float32", count = 64, access = "write" },
+]
+[kernel.source.opencl]
+text = '''
+enum { good, broken, compiler_dies, crash, wrong };
+#ifdef BROKEN
+#error does not compile
+#endif
+#ifdef COMPILER_DIES
+#pragma clang __debug crash
+#endif
+__kernel void work(__global const float* a, __global float* b) {
+  b[get_global_id(0)] = 2 * a[get_global_id(0)] + (mode == wrong);
+  if (mode == crash) *(volatile __global int*)8 = 1;
+}
+'''
+[kernel.launch]
+global = ["64"]
+block = ["16"]
+[kernel.options]
+opencl = ["{{'-DBROKEN' if mode == 'broken' else ''}}", "{{'-DCOMPILER_DIES' if mode == 'compiler_dies' else ''}}"]
+)toml";
+
+// With one processor OpenCL's compiler is the runner: what comes of a configuration is the same.
+TEST_F(LiveTest, OpenclsCompilerInTheRunnerIsContainedAsOneBesideIt) {
+  const test::OnOneProcessor one;
+  const Problem opencl = parse_problem(kOpenclProblem, std::filesystem::temp_directory_path() / "modes.toml");
+  options.device = "opencl";
+  options.time_limit = 20;
+  std::map<std::uint64_t, Measurement> found[2];
+  std::string identity[2];
+  for (const int jobs : {0, 1}) {
+    options.jobs = jobs;
+    std::optional<LiveEvaluator> made;
+    try {
+      made.emplace(opencl, options);
+    } catch (const UserError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    LiveEvaluator& evaluator = *made;
+    if (!evaluator.device().is_cpu) GTEST_SKIP() << "no OpenCL on this processor";
+    identity[jobs] = evaluator.compiler_identity();
+    const std::vector<const char*> modes{"good", "broken", "crash", "compiler_dies", "wrong", "good"};
+    for (std::size_t i = 0; i < modes.size(); ++i) evaluator.submit(request(i + 1, modes[i]));
+    found[jobs] = collect(evaluator, modes.size());
+    ASSERT_EQ(found[jobs].size(), modes.size());
+    EXPECT_TRUE(usable(found[jobs][1].status)) << found[jobs][1].message;
+    EXPECT_EQ(found[jobs][2].status, Status::compile_error);
+    EXPECT_THAT(found[jobs][2].message, HasSubstr("does not compile"));
+    EXPECT_EQ(found[jobs][3].status, Status::runtime_error);
+    EXPECT_THAT(found[jobs][3].message, HasSubstr("the kernel's process ended with signal 11"));
+    EXPECT_EQ(found[jobs][4].status, Status::compile_error);
+    EXPECT_THAT(found[jobs][4].message, HasSubstr("the compiler ended with signal"));
+    EXPECT_EQ(found[jobs][5].status, Status::wrong_result);
+    EXPECT_TRUE(usable(found[jobs][6].status));
+    EXPECT_EQ(found[jobs][6].compile_seconds, 0) << "its code was known";
+  }
+  for (const std::uint64_t id : {2u, 3u, 4u})
+    EXPECT_EQ(found[0][id].message, found[1][id].message) << "with nothing in it that was said of others";
+  EXPECT_EQ(identity[0], identity[1]) << "or a session would not be found again";
+}
+
 TEST_F(LiveTest, CancelDropsEverythingAndTheEvaluatorGoesOn) {
   LiveEvaluator evaluator(problem, options);
   evaluator.submit(request(1, "endless"));
@@ -119,15 +191,18 @@ TEST_F(LiveTest, CancelDropsEverythingAndTheEvaluatorGoesOn) {
 }
 
 TEST_F(LiveTest, ARunnerThatTheSystemKillsIsReplaced) {
+  options.time_limit = 30;  // longer than it takes to get there on a busy machine
+  struct Journal : RunJournal {
+    std::atomic<bool> runs{false};
+    void about_to_run(const EvaluationRequest&, std::size_t) override { runs = true; }
+  } journal;
   LiveEvaluator evaluator(problem, options);
+  evaluator.set_journal(&journal);
   evaluator.submit(request(1, "endless"));
-  int pid = 0;
-  for (int i = 0; i < 100 && pid == 0; ++i) {
-    ::usleep(10'000);
-    pid = evaluator.runner_pid();
-  }
+  for (int i = 0; i < 3000 && !journal.runs; ++i) ::usleep(10'000);
+  ::usleep(200'000);
+  const int pid = evaluator.runner_pid();
   ASSERT_GT(pid, 0);
-  ::usleep(700'000);
   ::kill(pid, SIGKILL);
   const auto first = collect(evaluator, 1);
   ASSERT_EQ(first.size(), 1u);

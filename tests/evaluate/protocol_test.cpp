@@ -175,7 +175,7 @@ TEST(Protocol, AnotherVersionIsNamed) {
     reader.next();
     FAIL();
   } catch (const ProtocolError& error) {
-    EXPECT_STREQ(error.what(), "protocol version 9, but this program speaks 3");
+    EXPECT_STREQ(error.what(), "protocol version 9, but this program speaks 4");
   }
 }
 

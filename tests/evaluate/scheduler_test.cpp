@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/base/error.hpp"
+#include "evaluate/one_processor.hpp"
 #include "evaluate/scripted_workers.hpp"
 
 namespace ergotune {
@@ -276,6 +277,49 @@ TEST_F(SchedulerTest, AnEndBeforeTheStartIsToldAsSuch) {
   EXPECT_THROW(start(), UserError);
   script.ready = [](const protocol::Setup&) { return protocol::Failed{false, "broken"}; };
   EXPECT_THROW(start(), Error);
+}
+
+// A runner that can compile does so where there is no processor for anybody else, and is no less to be trusted for it.
+TEST_F(SchedulerTest, OnOneProcessorTheRunnerCompilesAsWell) {
+  const test::OnOneProcessor one;
+  script.device.is_cpu = true;
+  std::atomic<int> sevens{0}, thirteens{0};
+  script.compile = [&](const protocol::Compile& request) {
+    auto answer = Script::compiled(request);
+    if (request.configuration[0] == Value(7) && ++sevens == 1) throw protocol::Disconnected();  // what ran before is to blame
+    if (request.configuration[0] == Value(13) && ++thirteens > 0) throw protocol::Disconnected();
+    if (request.configuration[0] == Value(17)) ::usleep(600'000);
+    if (request.configuration[0] == Value(19)) {
+      answer.status = Status::compile_error;
+      answer.message = "no such type";
+    }
+    return answer;
+  };
+  options.jobs = 0;
+  options.compile_time_limit = 0.3;
+  start();
+  scheduler->set_journal(&journal);
+  EXPECT_EQ(script.started, 1);
+  EXPECT_EQ(scheduler->compiler_identity(), "scripted compiler");
+  EXPECT_EQ(scheduler->capacity(), 1u);
+  std::uint64_t id = 0;
+  for (const int tile : {2, 7, 13, 17, 19, 23, 2}) ask(++id, tile);
+  auto results = collect(7);
+  ASSERT_THAT(results, SizeIs(7));
+  EXPECT_EQ(results[1].measurement.status, Status::ok);
+  EXPECT_EQ(results[1].measurement.compile_seconds, 0.5);
+  EXPECT_EQ(results[2].measurement.status, Status::ok) << "another runner compiled it";
+  EXPECT_EQ(results[3].measurement.status, Status::compile_error);
+  EXPECT_THAT(results[3].measurement.message, HasSubstr("the compiler ended with exit code 3"));
+  EXPECT_EQ(thirteens, 2);
+  EXPECT_EQ(results[4].measurement.status, Status::timeout);
+  EXPECT_THAT(results[4].measurement.message, HasSubstr("the compiler was stopped after 0.3 s"));
+  EXPECT_EQ(results[5].measurement.status, Status::compile_error);
+  EXPECT_EQ(results[5].measurement.message, "no such type");
+  EXPECT_EQ(results[6].measurement.status, Status::ok);
+  EXPECT_EQ(results[7].measurement.compile_seconds, 0) << "its code was known";
+  EXPECT_EQ(script.started, 5) << "one after each that ended";
+  EXPECT_THAT(journal.noted, SizeIs(4));
 }
 
 /// Four boards; a run takes its name from the setup, so that rows say which it was.

@@ -95,6 +95,10 @@ def wheel(build):
             executable = archive.getinfo("ergotune/bin/ergotune").external_attr >> 16
         if executable & 0o111 != 0o111:
             yield "the command in the wheel is no program"
+        missing = {f"ergotune/{name}" for name in ("libergotune-launcher.so", "bin/libergotune-capture-opencl.so",
+                                                   "bin/libergotune-capture-cuda.so")} - set(names)
+        if missing:
+            yield f"the wheel lacks what the command and the launcher open: {sorted(missing)}"
         record = next(name for name in names if name.endswith("/RECORD"))
         listed = [line.rsplit(",", 2)[0] for line in (place / record).read_text().splitlines()]
         if sorted(listed) != sorted(names):
