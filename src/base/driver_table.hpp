@@ -14,7 +14,9 @@ namespace ergotune {
 /// What to open: the file that an environment variable names, else the usual ones.
 std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual);
 
-/// Base of a table. The derived struct's members are EntryPoint objects that take `this` and their symbol's name.
+/// Base of a table. The derived struct's members are EntryPoint objects that take `this` and their symbol's name. A
+/// process keeps the tables of its drivers: a driver has threads, which a closed library would leave without their code, and lists
+/// that only an open one can find.
 class DriverTable {
  public:
   /// True when the library is open and no required entry point is missing.

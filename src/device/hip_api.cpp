@@ -80,7 +80,7 @@ Api::Api(const std::vector<std::string>& libraries) : cuda::Api(libraries, hip_n
 
 const Api& api() {
   static constexpr std::array kNames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-  static const Api table(library_names("ERGOTUNE_HIP", rocm_libraries(kNames)));
+  static const Api& table = *new Api(library_names("ERGOTUNE_HIP", rocm_libraries(kNames)));  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -45,7 +45,7 @@ struct Comgr : DriverTable {
 
 /// Only where hiprtc itself is AMD's: another one has its own compiler.
 const Comgr& comgr() {
-  static const Comgr table;
+  static const Comgr& table = *new Comgr;  // never closed (driver_table.hpp)
   return table;
 }
 
@@ -64,7 +64,7 @@ std::string file() {
 const nvrtc::Api& api() {
   static constexpr std::array kNames = {"libhiprtc.so.7",    "libhiprtc.so.6",    "libhiprtc.so.5",
                                         "libamdhip64.so.6", "libamdhip64.so.5"};
-  static const nvrtc::Api table(library_names("ERGOTUNE_HIPRTC", hip::rocm_libraries(kNames)), hiprtc_name);
+  static const nvrtc::Api& table = *new nvrtc::Api(library_names("ERGOTUNE_HIPRTC", hip::rocm_libraries(kNames)), hiprtc_name);  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> usual_names() {
 }  // namespace
 
 const Api& api() {
-  static const Api table(library_names("ERGOTUNE_NVRTC", usual_names()));
+  static const Api& table = *new Api(library_names("ERGOTUNE_NVRTC", usual_names()));  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -7,7 +7,7 @@ namespace ergotune::opencl {
 Api::Api() : DriverTable({"libOpenCL.so.1", "libOpenCL.so"}) {}
 
 const Api& api() {
-  static const Api& table = *new Api;  // never closed: platforms have threads, and lists that only an open loader can find
+  static const Api& table = *new Api;  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -128,10 +128,12 @@ TEST_F(CudaApplication, NothingIsLoadedWhileAStreamRecordsAGraph) {
   }
   cuda::CUgraph graph = nullptr;
   ASSERT_EQ(cuda::api().cuStreamEndCapture(stream, &graph), 0);
+  EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);
   add.prepare(stream, memory, 64);
   ASSERT_EQ(cuda::api().cuStreamBeginCapture(stream, 0), 0);
   EXPECT_NO_THROW(add(stream, memory, 64));
   ASSERT_EQ(cuda::api().cuStreamEndCapture(stream, &graph), 0);
+  EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);
 }
 
 TEST_F(CudaApplication, AThreadWithoutAContextUsesTheFirstDevicesOwn) {
