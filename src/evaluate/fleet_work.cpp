@@ -276,7 +276,8 @@ void Fleet::refuse(Node& node, const std::string& why, bool user_error) {
 
 void Fleet::hand_out() {
   while (auto next = dispatch_.next()) {
-    auto& [life, request] = *next;
+    const Dispatch::Node life = next->first;  // names, not bindings: clang 14 takes none of these into a lambda
+    EvaluationRequest& request = next->second;
     const auto node = std::find_if(nodes_.begin(), nodes_.end(),
                                    [&](const auto& n) { return n->phase == Phase::ready && n->life == life; });
     for (const auto& [own, ours] : (*node)->renamed)

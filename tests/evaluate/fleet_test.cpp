@@ -609,7 +609,8 @@ TEST(SimulatedFleet, AnyOrderOfComingAndGoingAnswersEachOnce) {
         dispatch.add(request);
         open.insert(next_id);
       } else if (step < 40) {
-        dispatch.add_node(++life, {"b" + std::to_string(life % 8)}, 1 + static_cast<std::size_t>(step % 3));
+        ++life;
+        dispatch.add_node(life, {"b" + std::to_string(life % 8)}, 1 + static_cast<std::size_t>(step % 3));
         held[life];
       } else if (step < 50 && !held.empty()) {
         const std::size_t gone = held.begin()->first;
