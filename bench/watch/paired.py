@@ -78,7 +78,7 @@ def large(options, folder, browser):
     print(f"  the answer after {time.monotonic() - begun:.2f} s")
     page.value("new Promise(done => setTimeout(done, 1500))")
     took = "(() => {{ const t = performance.now(); {} ; return performance.now() - t; }})()"
-    for words, what in (("open explore", "ergotune.openView('explore')"), ("another colour", "(v => { v.settings.colour = v.settings.colour ? '' : 'energy'; v.redraw(); })(ergotune.views.find(v => v.name === 'explore'))"),
+    for words, what in (("open explore", "ergotune.openView('explore')"), ("another colour", "(s => { s.value = s.value ? '' : 'energy'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('select')].find(s => s.parentNode.textContent.startsWith('colour')))"),
                         ("a brush that keeps a fifth", "ergotune.keep.brushes.set('time', [0.0012, 0.0014]); ergotune.views.find(v => v.name === 'explore').redraw()"),
                         ("all figures, seen or not", "ergotune.figures.forEach(f => f.draw())"),
                         ("point under the mouse", "ergotune.figures[0].canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: 600, clientY: 500}))"),

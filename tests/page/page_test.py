@@ -414,6 +414,9 @@ class Pages(Case):
         page.value("ergotune.openView('explore')")
         self.assertIn("9900 of 10000 configurations are shown", page.value("document.getElementById('main').innerText"))
         self.shot(page, "explore")
+        page.value("ergotune.figures.forEach(f => { f.drawn = -1; })")
+        page.value("(s => { s.value = 'energy'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('select')].find(s => s.parentNode.textContent.startsWith('colour')))")
+        self.assertEqual(page.value("ergotune.drawn().filter(took => took >= 0).length"), 1, "another colour is one figure's matter")
         page.value("[...document.querySelectorAll('select')].find(s => [...s.options].some(o => o.value === 'a' && !s.closest('.figure'))).value = 'a'")
         page.value("(s => { s.value = 'a'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('select')][1])")
         page.value("[...document.querySelectorAll('.chips button')][3].click()")
@@ -427,6 +430,18 @@ class Pages(Case):
         page.value("document.querySelector('.virtual').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
         page.wait("document.getElementById('detail').open && document.getElementById('detail').innerText.includes('energy')")
         self.assertIn("<svg", page.value("(ergotune.openView('explore'), ergotune.figures[0].svg())"))
+        few = "Array.from({length: 500}, (_, i) => i * %d %% 97 === 5 ? NaN : i * %d %% 23)"
+        page.value(f"window.xs = {few % (31, 7)}, window.ys = {few % (11, 13)}")
+        table = "ergotune.views.find(v => v.name === 'table')"
+        for flip, by in ((0, "v[a] - v[b]"), (1, "v[b] - v[a]")):
+            page.value(f"Object.assign({table}, {{sort: ['\\u0000objective', {flip}], all: true}})")
+            self.assertTrue(page.value(f"(v => {{ const all = [...v.keys()]; return {table}.sorted().join() === [...all.filter(i => v[i] === v[i]).sort((a, b) => {by} || a - b), ...all.filter(i => v[i] !== v[i])].join(); }})"
+                                       "(ergotune.rows.values('\\u0000objective').slice(0, ergotune.rows.n))"), f"flip {flip}, what failed last")
+        page.value(f"{table}.all = false")
+        for x, y in ((-1, -1), (-1, 1), (1, 1)):
+            good, beats = "xs[i] === xs[i] && ys[i] === ys[i]", f"{x} * (xs[j] - xs[i]) >= 0 && {y} * (ys[j] - ys[i]) >= 0 && (xs[j] !== xs[i] || ys[j] !== ys[i] || j < i)"
+            self.assertEqual(page.value(f"ergotune.frontOf(xs, ys, i => {good}, 500, {x}, {y}).sort((a, b) => a - b).join()"),
+                             page.value(f"[...xs.keys()].filter(i => {good} && ![...xs.keys()].some(j => {beats})).join()"))
         self.assertIn("a,b,time,energy,status", page.value("ergotune.figures[0].csv()").split("\n")[0])
         self.quiet(page)
 

@@ -68,7 +68,7 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
   },
   scatterPart(main) {
     const s = this.settings, part = section(main, 'Scatter', 'Every configuration that worked. The line is the Pareto front of the two axes where both have a better side; click a point for all about it.');
-    const set = name => value => { s[name] = value; this.redraw(); };
+    const set = name => value => { s[name] = value; drawOrWait(this.plot); };
     const check = (words, name) => { const box = element('input', {type: 'checkbox', checked: s[name], onchange: () => set(name)(box.checked)}); return element('label', {}, box, words); };
     part.append(element('div', {class: 'controls'}, selectOf('x', choices(), s.x, set('x')), selectOf('y', choices(), s.y, set('y')),
       selectOf('colour', [['', 'one'], ['status', 'status'], ...choices()], s.colour, set('colour')), check('Pareto front', 'front'), check('convex hull', 'hull'), check('linear axes', 'linear')));
@@ -95,11 +95,11 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     const list = varying();
     if (list.length < 2) return;
     const s = this.settings, part = section(main, 'Map', 'Two parameters against each other, a block size against a clock for one; the best, the median or the count over all others.');
-    const names = list.map(p => [p.name, p.name]), set = name => value => { s[name] = value; this.redraw(); };
+    const names = list.map(p => [p.name, p.name]), set = name => value => { s[name] = value; drawOrWait(map); };
     part.append(element('div', {class: 'controls'}, selectOf('across', names, s.px, set('px')), selectOf('up', names, s.py, set('py')),
       selectOf('of', choices({parameters: false}), s.value, set('value')), selectOf('the', [['best', 'best'], ['median', 'median'], ['count', 'count']], s.how, set('how'))));
     const of = name => rows.parameters.find(p => p.name === name);
-    heat(part, () => ({px: of(s.px), py: of(s.py), key: s.value, how: s.how, shown: keep.now()}));
+    const map = heat(part, () => ({px: of(s.px), py: of(s.py), key: s.value, how: s.how, shown: keep.now()}));
   },
   // The objective by each parameter: the best of each value, and some of the rest.
   eachPart(main) {

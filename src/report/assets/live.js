@@ -127,4 +127,4 @@ if (data.saved) {
   setInterval(() => { if (!document.hidden && !model.lost && !model.over && model.id) listSessions().catch(() => {}); }, 30000);
 }
 // For tests, and for those who look behind the page: what it holds and how long its last drawings took, in ms.
-window.ergotune = {model, rows, device, figures, views, keep, openView, openSession, drawn: () => figures.map(one => one.drawn)};
+window.ergotune = {model, rows, device, figures, views, keep, openView, openSession, frontOf, drawn: () => figures.map(one => one.drawn)};

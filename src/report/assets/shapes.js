@@ -49,7 +49,7 @@ function scatter(parent, spec, more = {}) {
         surface.dot(px[i], py[i], r, tint.colours[c]);
       }
     }
-    for (const line of s.lines ? s.lines(xs, ys, good, n) : [])
+    for (const line of s.lines ? s.lines(xs, ys, i => px[i] === px[i], n) : [])
       surface.line(line.points.map(([a, b]) => [h.place(a), v.place(b)]), line);
     let legend = 0;
     const tell = (fill, words) => { surface.dot(width - right + 14, 24 + 16 * legend, 4, fill); surface.text(width - right + 22, 28 + 16 * legend++, words.slice(0, 12), {fill: colour('soft'), size: 11}); };
@@ -103,11 +103,16 @@ function tintOf(key, n, shown) {
 
 // Points that nothing shown beats in both; `toward`: -1 smaller is better.
 function frontOf(xs, ys, good, n, toX, toY) {
-  const list = [];
-  for (let i = 0; i < n; ++i) if (good(i)) list.push(i);
-  list.sort((a, b) => toX * (xs[b] - xs[a]) || toY * (ys[b] - ys[a]));
-  const front = [];
-  for (const i of list) if (!front.length || toY * (ys[i] - ys[front[front.length - 1]]) > 0) front.push(i);
+  const front = [];  // from the best x to the best y; it is short, and each point costs a search in it
+  for (let i = 0; i < n; ++i) {
+    if (!good(i)) continue;
+    let begin = 0, end = front.length;
+    while (begin < end) { const k = (begin + end) >> 1; if (toX * (xs[front[k]] - xs[i]) >= 0) begin = k + 1; else end = k; }
+    if (begin && toY * (ys[front[begin - 1]] - ys[i]) >= 0) continue;
+    while (end < front.length && toY * (ys[front[end]] - ys[i]) <= 0) ++end;
+    if (begin && xs[front[begin - 1]] === xs[i]) --begin;
+    front.splice(begin, end - begin, i);
+  }
   return front;
 }
 function hullOf(xs, ys, good, n) {

@@ -21,12 +21,10 @@ const tableView = {name: 'table', title: 'Table', sort: ['\u0000objective', 0], 
     return ['\u0000objective', ...varying().map(p => 'parameter:' + p.name), ...names];
   },
   sorted() {
-    const [key, flip] = this.sort, list = key === 'status' ? null : rows.values(key), order = [];
-    for (let i = 0; i < rows.n; ++i) if (this.all || keep.now()[i]) order.push(i);
-    const sign = (direction(key) > 0 ? -1 : 1) * (flip ? -1 : 1);
-    const of = list || Float64Array.from(rows.status);
-    order.sort((a, b) => { const x = of[a], y = of[b]; return x === y ? a - b : x !== x ? 1 : y !== y ? -1 : sign * (x - y); });
-    return order;
+    const [key, flip] = this.sort, of = rows.values(key), shown = keep.now(), order = [], none = [];  // without a value: last
+    for (let i = 0; i < rows.n; ++i) if (this.all || shown[i]) (of[i] === of[i] ? order : none).push(i);
+    const falling = direction(key) > 0 ? !flip : flip;
+    return order.sort(falling ? (a, b) => of[b] - of[a] : (a, b) => of[a] - of[b]).concat(none);
   },
   fill() {
     if (!rows.n) { this.counted.textContent = 'nothing has been measured yet'; this.box.replaceChildren(); return; }
