@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,6 +12,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/evaluate/program.hpp"
 #include "evaluate/program_runner.hpp"
+#include "evaluate/result_box.hpp"
 #include "evaluate/slot_controls.hpp"
 
 namespace ergotune {
@@ -44,7 +44,7 @@ struct ProgramEvaluator::State {
   std::deque<EvaluationResult> results;
   std::optional<std::uint64_t> running;
   std::set<std::uint64_t> dropped;  ///< cancelled while they ran
-  std::exception_ptr fault;
+  std::exception_ptr fault;  ///< no configuration's: nothing runs after it
   RunJournal* journal = nullptr;
   bool ending = false;
   std::thread thread;
@@ -129,7 +129,7 @@ struct ProgramEvaluator::State {
       {
         std::unique_lock lock(mutex);
         changed.wait(lock, [this] { return ending || !queue.empty(); });
-        if (ending) return;
+        if (ending || fault) return;
         request = take_next();
         running = request.id;
       }
@@ -185,17 +185,7 @@ void ProgramEvaluator::submit(EvaluationRequest request) {
 
 std::optional<EvaluationResult> ProgramEvaluator::wait(double seconds) {
   std::unique_lock lock(state_->mutex);
-  const auto something = [&] {
-    return !state_->results.empty() || state_->fault || (state_->queue.empty() && !state_->running);
-  };
-  state_->changed.wait_for(lock, std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)), something);
-  if (state_->results.empty()) {
-    if (state_->fault) std::rethrow_exception(std::exchange(state_->fault, nullptr));
-    return std::nullopt;
-  }
-  EvaluationResult result = std::move(state_->results.front());
-  state_->results.pop_front();
-  return result;
+  return take_result(lock, state_->changed, state_->results, state_->fault, seconds);
 }
 
 std::size_t ProgramEvaluator::pending() const {
