@@ -13,20 +13,21 @@
 
 namespace {
 
-const std::string& file_name() {
-  static const std::string name = [] {
-    std::string folder = "/tmp/ergotune_store_fuzz_XXXXXX";
+/// A folder until the process ends.
+struct Scratch {
+  std::string folder = "/tmp/ergotune_store_fuzz_XXXXXX", store;
+  Scratch() {
     if (!::mkdtemp(folder.data())) ::abort();
-    std::atexit([] { std::filesystem::remove_all(std::filesystem::path(file_name()).parent_path()); });
-    return folder + "/store.db";
-  }();
-  return name;
-}
+    store = folder + "/store.db";
+  }
+  ~Scratch() { std::filesystem::remove_all(folder); }
+};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string& name = file_name();
+  static const Scratch scratch;
+  const std::string& name = scratch.store;
   for (const char* end : {"-wal", "-shm", ".lock"}) ::unlink((name + end).c_str());
   if (std::FILE* file = std::fopen(name.c_str(), "wb")) {
     std::fwrite(data, 1, size, file);
