@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
 
 #include "base/environment.hpp"
@@ -14,6 +13,7 @@
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
+#include "launcher/scalar_bits.hpp"
 #include "problem/includes.hpp"
 
 namespace ergotune::launcher {
@@ -21,28 +21,6 @@ namespace {
 
 void insert(toml::table& table, const std::string& key, const Value& value) {
   std::visit([&](const auto& plain) { table.insert_or_assign(key, plain); }, value.data());
-}
-
-template <class T>
-Value read(const std::vector<std::byte>& bytes) {
-  T value{};
-  std::memcpy(&value, bytes.data(), std::min(sizeof value, bytes.size()));
-  if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
-  else return static_cast<std::int64_t>(value);
-}
-
-Value scalar(ElementType type, const std::vector<std::byte>& bytes) {
-  switch (type) {
-    case ElementType::int8: return read<std::int8_t>(bytes);
-    case ElementType::uint8: return read<std::uint8_t>(bytes);
-    case ElementType::int16: return read<std::int16_t>(bytes);
-    case ElementType::uint16: return read<std::uint16_t>(bytes);
-    case ElementType::int32: return read<std::int32_t>(bytes);
-    case ElementType::uint32: return read<std::uint32_t>(bytes);
-    case ElementType::float32: return read<float>(bytes);
-    case ElementType::float64: return read<double>(bytes);
-    default: return read<std::int64_t>(bytes);
-  }
 }
 
 /// Writes a problem's parts anew where the launch knows better.
@@ -101,7 +79,7 @@ class LaunchWriter {
       const Argument& argument = arguments[i];
       if (argument.kind == Argument::Kind::buffer) write_buffer(argument, launch_.arguments[i], *entry, files);
       if (argument.kind == Argument::Kind::scalar && argument.fields.empty() && !launch_.problem->constants.contains(argument.value.to_string()))
-        insert(*entry, "value", scalar(argument.type, launch_.arguments[i].before));
+        insert(*entry, "value", value_of(argument.type, bits_of(argument.type, launch_.arguments[i].before.data())));
     }
     if (files.empty()) return;
     toml::table verification;

@@ -5,14 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/kernel/wisdom_key.hpp"
 #include "kernel/configure.hpp"
+#include "launcher/scalar_bits.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -41,32 +40,6 @@ const Kernel& kernel_of(const Problem& problem, const std::string& name) {
     if (names.back() == name) return kernel;
   }
   throw UserError(fmt::format("the problem has several kernels: say by the option `kernel` which is meant{}", suggestion(name, names)));
-}
-
-template <class T>
-T read(const void* address) {
-  T value;
-  std::memcpy(&value, address, sizeof value);
-  return value;
-}
-
-/// A scalar's bits, widened: the same number has the same bits.
-std::uint64_t bits_of(ElementType type, const void* address) {
-  switch (type) {
-    case ElementType::int8: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int8_t>(address)));
-    case ElementType::uint8: return read<std::uint8_t>(address);
-    case ElementType::int16: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int16_t>(address)));
-    case ElementType::uint16: return read<std::uint16_t>(address);
-    case ElementType::int32: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int32_t>(address)));
-    case ElementType::uint32: return read<std::uint32_t>(address);
-    case ElementType::float32: return std::bit_cast<std::uint64_t>(static_cast<double>(read<float>(address)));
-    default: return read<std::uint64_t>(address);
-  }
-}
-
-Value value_of(ElementType type, std::uint64_t bits) {
-  if (type == ElementType::float32 || type == ElementType::float64) return std::bit_cast<double>(bits);
-  return static_cast<std::int64_t>(bits);
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+// A launch's scalars: bytes of the application's as bits to compare, and as values for expressions.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "ergotune/problem/problem.hpp"
+
+namespace ergotune::launcher {
+
+template <class T>
+T read_scalar(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof value);
+  return value;
+}
+
+/// IEEE 754's binary16.
+inline double half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double value = std::ldexp(fraction, -24);
+  if (exponent == 31) value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  else if (exponent > 0) value = std::ldexp(1024 + fraction, exponent - 25);
+  return bits >> 15 ? -value : value;
+}
+
+/// A scalar's bits, widened: the same number has the same bits.
+inline std::uint64_t bits_of(ElementType type, const void* address) {
+  switch (type) {
+    case ElementType::int8: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int8_t>(address)});
+    case ElementType::uint8: return read_scalar<std::uint8_t>(address);
+    case ElementType::int16: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int16_t>(address)});
+    case ElementType::uint16: return read_scalar<std::uint16_t>(address);
+    case ElementType::int32: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int32_t>(address)});
+    case ElementType::uint32: return read_scalar<std::uint32_t>(address);
+    case ElementType::float16: return std::bit_cast<std::uint64_t>(half_value(read_scalar<std::uint16_t>(address)));
+    case ElementType::float32: return std::bit_cast<std::uint64_t>(double{read_scalar<float>(address)});
+    default: return read_scalar<std::uint64_t>(address);
+  }
+}
+
+/// The number that bits_of() widened.
+inline Value value_of(ElementType type, std::uint64_t bits) {
+  const bool real = type == ElementType::float16 || type == ElementType::float32 || type == ElementType::float64;
+  if (real) return std::bit_cast<double>(bits);
+  return static_cast<std::int64_t>(bits);
+}
+
+}  // namespace ergotune::launcher
