@@ -97,6 +97,9 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
   } else if (errno != ENOENT) {
     throw UserError(fmt::format("cannot be read, so nothing is added to it: {}", std::strerror(errno)), {file.string(), 0, 0});
   }
+  if (known.other_version)
+    throw UserError("another version of ergotune has written this, and what is added would be read by neither; name another folder, or move this file away",
+                    {file.string(), 0, 0});
   const std::string header = to_text({kernel, {}, {}});
   const bool ours = text.find("\"ergotune_wisdom\"") != std::string::npos;
   if (!ours && text.find("\"tunable_parameters\"") != std::string::npos)

@@ -130,7 +130,7 @@ bool says_nothing(std::string_view line) {
 
 /// What a header says. Records of ours say all of themselves, so that they are read even where it is damaged.
 struct Header {
-  bool of_kernel_launcher = false, refused = false;
+  bool of_kernel_launcher = false;
   KernelLauncherHeader other;
 };
 
@@ -140,7 +140,7 @@ Header read_header(const Json& json, Wisdom& wisdom, const std::string& place) {
     const int version = json.at("ergotune_wisdom").get<int>();
     if (version != kVersion) {
       wisdom.warnings.push_back(fmt::format("{}: this is wisdom of version {}, and this ergotune reads {}: the file is left out", place, version, kVersion));
-      header.refused = true;
+      wisdom.other_version = true;
     }
     wisdom.kernel = text_in(json, "kernel");
     return header;
@@ -219,7 +219,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
       const Json json = Json::parse(line);
       if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
         header = read_header(json, wisdom, place);
-        if (header->refused) return wisdom;
+        if (wisdom.other_version) return wisdom;
         continue;
       }
       wisdom.records.push_back(header->of_kernel_launcher ? header->other.record(json) : record_in(json));

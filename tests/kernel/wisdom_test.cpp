@@ -266,6 +266,12 @@ TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   EXPECT_EQ(read->warnings.size(), 1u);
   write_file(file, "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"k\"}\n");
   EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError);
+  const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"k\"}\n" + good + "\n";
+  for (const std::string& text : {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n" + newer}) {
+    write_file(file, text);
+    EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError) << "nobody would read it there";
+    EXPECT_EQ(*read_file(file), text);
+  }
   EXPECT_FALSE(read_wisdom(folder.path / "none.wisdom"));
   std::filesystem::create_directories(folder.path / "folder.wisdom");
   EXPECT_EQ(read_wisdom(folder.path / "folder.wisdom")->warnings.size(), 1u);

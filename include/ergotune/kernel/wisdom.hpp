@@ -59,6 +59,8 @@ struct Wisdom {
   std::string kernel;
   std::vector<WisdomRecord> records;
   std::vector<std::string> warnings;
+  /// Another version of ergotune's wrote it, or the part that was put behind ours: what it holds is left out.
+  bool other_version = false;
 };
 
 /// DIR/<kernel>.wisdom; characters other than letters, digits, "_", "-" and "." become "_".
@@ -79,7 +81,8 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
 
 /// Adds records to DIR/<kernel>.wisdom, which is made where it is not there; those that it has already are not added
 /// again. The file is replaced as a whole under a lock between processes, so that readers see the old one or the new, and nothing is lost
-/// when several write. Damaged lines stay as they are. Returns how many were new. Throws UserError where it cannot be written.
+/// when several write. Damaged lines stay as they are. Returns how many were new. Throws UserError where it cannot be written, and for a
+/// file of another version, which is left as it is.
 std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel, const std::vector<WisdomRecord>& records);
 
 /// How near a record is to what was asked for, nearest first.
