@@ -95,11 +95,11 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
     if (argument.buffer) {
       const CUdeviceptr address = static_cast<const CudaBuffer*>(argument.buffer)->address();
       std::memcpy(parameter.data(), &address, sizeof address);
-    } else if (argument.local_bytes > 0) {
-      shared += argument.local_bytes;  // OpenCL's local argument is CUDA's extern __shared__ array
-      continue;
-    } else {
+    } else if (!argument.scalar.empty()) {
       std::memcpy(parameter.data(), argument.scalar.data(), argument.scalar.size());
+    } else {  // OpenCL's local argument, which may be of no size, is CUDA's extern __shared__ array
+      shared += argument.local_bytes;
+      continue;
     }
     parameters_.push_back(std::move(parameter));
   }

@@ -129,7 +129,7 @@ class HostKernel : public LoadedKernel {
     for (const auto& argument : arguments) {
       if (argument.buffer) {
         pointers_.push_back(data_of(*argument.buffer));
-      } else if (argument.local_bytes > 0) {
+      } else if (argument.scalar.empty()) {  // local memory, which may be of no size
         scratch_.push_back(std::make_unique<HostBuffer>(argument.local_bytes));
         pointers_.push_back(scratch_.back()->data());
       } else {

@@ -94,10 +94,10 @@ class OpenclKernel : public LoadedKernel {
       if (argument.buffer) {
         const cl_mem memory = memory_of(*argument.buffer);
         code = api().clSetKernelArg(kernel_, index, sizeof memory, &memory);
-      } else if (argument.local_bytes > 0) {
-        code = api().clSetKernelArg(kernel_, index, argument.local_bytes, nullptr);
-      } else {
+      } else if (!argument.scalar.empty()) {
         code = api().clSetKernelArg(kernel_, index, argument.scalar.size(), argument.scalar.data());
+      } else {  // OpenCL knows no local memory of no size
+        code = api().clSetKernelArg(kernel_, index, std::max<std::size_t>(argument.local_bytes, 1), nullptr);
       }
       if (code != CL_SUCCESS)
         throw DeviceError(DeviceFault::launch,

@@ -170,6 +170,14 @@ TEST_F(CudaTest, DynamicSharedMemoryAbove48KiBIsAskedFor) {
   EXPECT_EQ(fault_of([&] { kernel->bind({{1, 1, 1}, {32, 1, 1}, 1 << 20}, {}); }), DeviceFault::launch);
 }
 
+TEST_F(CudaTest, LocalMemoryOfNoSizeIsNoArgument) {
+  const auto kernel = load("add_one");
+  const auto x = upload(*device_, std::vector<int>{0, 0});
+  kernel->bind({}, {of(*x), local(0), scalar<std::int32_t>(2)});
+  device_->launch(*kernel);
+  EXPECT_EQ(download<int>(*device_, *x, 2), (std::vector<int>{1, 1}));
+}
+
 TEST_F(CudaTest, MarkersTellDeviceTime) {
   const auto kernel = load("add_one");
   const auto x = upload(*device_, std::vector<int>{0});

@@ -157,6 +157,15 @@ TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
   }
 }
 
+// A configuration that does without it.
+TEST_F(OpenclTest, LocalMemoryMayBeOfNoSize) {
+  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(local int* room, global int* x) { x[0] = 7; }", "f")));
+  const auto x = upload(*device_, std::vector<int>{0});
+  kernel->bind({}, {local(0), of(*x)});
+  device_->launch(*kernel);
+  EXPECT_EQ(download<int>(*device_, *x, 1)[0], 7);
+}
+
 TEST_F(OpenclTest, AnArgumentOfTheWrongSizeIsALaunchFault) {
   const auto kernel =
       device_->load(device_->make_compiler()->compile(job("kernel void f(double x) {}", "f")));
