@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -123,16 +124,16 @@ void CompileCache::prune() const {
 std::uint64_t CompileCache::limit_from_environment() {
   const std::string text = environment_variable("ERGOTUNE_CACHE_LIMIT");
   if (text.empty()) return kDefaultLimit;
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  std::string unit = end;
+  double number = -1;
+  const char* const end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+  std::string unit(end, text.data() + text.size());
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (unit.ends_with("IB")) unit.resize(unit.size() - 2);
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
   const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
   const std::size_t power = unit.empty() ? 0 : place + 1;
-  if (end == text.c_str() || !(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
+  if (!(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
     throw UserError(
         fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is no size; write 500M, 2GiB, or 0 for no limit", text));
   return static_cast<std::uint64_t>(std::ldexp(number, static_cast<int>(10 * power)));

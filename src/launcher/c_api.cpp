@@ -1,9 +1,10 @@
 // The C interface: no exception leaves it.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -42,12 +43,13 @@ int guarded(Call call) {
 
 std::string text(const char* given) { return given ? given : ""; }
 
+/// Numbers as problem files write them, whatever the application's locale is.
 Value value_from(const std::string& word) {
-  char* end = nullptr;
-  const long long integer = std::strtoll(word.c_str(), &end, 10);
-  if (!word.empty() && !*end) return std::int64_t{integer};
-  const double real = std::strtod(word.c_str(), &end);
-  if (!word.empty() && !*end) return real;
+  const char *begin = word.data() + (word.starts_with('+') ? 1 : 0), *end = word.data() + word.size();
+  std::int64_t integer = 0;
+  if (const auto read = std::from_chars(begin, end, integer); read.ec == std::errc() && read.ptr == end) return integer;
+  double real = 0;
+  if (const auto read = std::from_chars(begin, end, real); read.ec == std::errc() && read.ptr == end) return real;
   return word;
 }
 

@@ -90,8 +90,9 @@ Value round_value(std::span<const Value> arguments) {
   double rounded = x;
   if (std::isfinite(x) && digits < 300) {
     if (digits >= 0) {
-      rounded =
-          std::stod(fmt::format("{:.{}f}", x, digits));  // correctly rounded decimal, as CPython does it
+      // correctly rounded decimal, as CPython does it; an application's locale has no say
+      const std::string decimal = fmt::format("{:.{}f}", x, digits);
+      std::from_chars(decimal.data(), decimal.data() + decimal.size(), rounded);
     } else if (digits < -308) {
       rounded = 0;
     } else {

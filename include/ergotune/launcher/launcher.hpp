@@ -7,7 +7,11 @@
 
 #include <functional>
 #include <initializer_list>
+#include <iomanip>
+#include <limits>
+#include <locale>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -104,8 +108,23 @@ class Builder {
   template <class T>
   static std::string word(const T& value) {
     if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
+    else if constexpr (std::is_floating_point_v<T>) return real(value);
     else if constexpr (std::is_arithmetic_v<T>) return std::to_string(value);
     else return quoted(value);
+  }
+  /// The fewest digits that read back as the same number, and a point or an exponent: without one it would be an integer.
+  template <class T>
+  static std::string real(T value) {
+    std::string text;
+    T read = 0;
+    for (int digits = std::numeric_limits<T>::digits10; digits <= std::numeric_limits<T>::max_digits10 && read != value; ++digits) {
+      std::stringstream stream;
+      stream.imbue(std::locale::classic());  // the application's may have a comma there
+      stream << std::setprecision(digits) << value;
+      text = stream.str();
+      stream >> read;
+    }
+    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
   }
   Builder& line(std::string& section, const std::string& name, const std::string& value) {
     section += name + " = " + value + "\n";
