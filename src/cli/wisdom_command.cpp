@@ -38,6 +38,9 @@ std::vector<ReadFile> read_all(const std::string& source) {
   return files;
 }
 
+/// The kernel that a file is of; where its header does not say, what the file is called.
+std::string kernel_of(const ReadFile& file) { return file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel; }
+
 void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
@@ -45,12 +48,6 @@ void print_warnings(const std::vector<std::string>& warnings) {
 std::string size_text(const std::vector<std::int64_t>& size) {
   std::string text;
   for (const std::int64_t n : size) text += (text.empty() ? "" : "x") + std::to_string(n);
-  return text;
-}
-
-std::string values_text(const Constants& values) {
-  std::string text;
-  for (const auto& [name, value] : values) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value.to_string());
   return text;
 }
 
@@ -89,19 +86,41 @@ void list(const WisdomOptions& options) {
   }
 }
 
+/// All records of each kernel, by the file that they are exported to. Throws UserError where that would replace what is read.
+std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& files, const std::string& output) {
+  std::map<std::filesystem::path, Wisdom> targets;
+  for (const ReadFile& file : files) {
+    print_warnings(file.wisdom.warnings);
+    if (file.wisdom.records.empty()) continue;
+    const std::string kernel = kernel_of(file);
+    const auto target = wisdom_file(output, kernel);
+    Wisdom& all = targets.try_emplace(target, Wisdom{kernel, {}, {}}).first->second;
+    if (all.kernel != kernel)
+      throw UserError(fmt::format("the kernels {} and {} would be written to one file; export their files one by one", all.kernel, kernel), {target.string(), 0, 0});
+    for (const WisdomRecord& record : file.wisdom.records)
+      if (std::find(all.records.begin(), all.records.end(), record) == all.records.end()) all.records.push_back(record);
+  }
+  for (const auto& [target, wisdom] : targets) {
+    std::error_code error;
+    for (const ReadFile& file : files)
+      if (std::filesystem::equivalent(target, file.file, error))
+        throw UserError("this is a file that is exported from, and would be replaced; name another folder with -o", {target.string(), 0, 0});
+  }
+  return targets;
+}
+
 void export_wisdom(const WisdomOptions& options) {
   Json written = Json::array();
   std::vector<std::string> notes;
-  for (const ReadFile& file : read_all(options.source)) {
-    print_warnings(file.wisdom.warnings);
-    const std::string text = options.format == "kernel-launcher" ? to_kernel_launcher(file.wisdom, notes) : to_text(file.wisdom);
+  for (const auto& [target, wisdom] : by_target(read_all(options.source), options.output)) {
+    const std::string text = options.format == "kernel-launcher" ? to_kernel_launcher(wisdom, notes) : to_text(wisdom);
     if (text.empty()) continue;
     std::error_code error;
     std::filesystem::create_directories(options.output, error);
-    const auto target = wisdom_file(options.output, file.wisdom.kernel);
     write_named_file(target, text);
-    written.push_back({{"file", target.string()}, {"kernel", file.wisdom.kernel}, {"records", std::count(text.begin(), text.end(), '\n') - 1}});
-    if (!options.json) fmt::print("Wrote {}: {} records\n", target.string(), std::count(text.begin(), text.end(), '\n') - 1);
+    const auto records = std::count(text.begin(), text.end(), '\n') - 1;
+    written.push_back({{"file", target.string()}, {"kernel", wisdom.kernel}, {"records", records}});
+    if (!options.json) fmt::print("Wrote {}: {} records\n", target.string(), records);
   }
   for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   if (options.json) print_json({{"files", written}, {"format", options.format}, {"notes", notes}});
@@ -114,7 +133,7 @@ void merge(const WisdomOptions& options) {
     for (const ReadFile& file : read_all(source)) {
       print_warnings(file.wisdom.warnings);
       if (file.wisdom.records.empty()) continue;
-      const std::string kernel = file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel;
+      const std::string kernel = kernel_of(file);
       auto& [read, added] = counts[kernel];
       read += file.wisdom.records.size();
       added += add_to_wisdom(options.output, kernel, file.wisdom.records);
@@ -139,22 +158,51 @@ const Kernel& kernel_named(const Problem& problem, const std::string& name) {
   throw UserError(fmt::format("{} has no kernel \"{}\"{}", problem.file.string(), name, suggestion(name, names)));
 }
 
-/// What is wrong with a record for the problem as it is now; empty: nothing.
-std::string fault_for(const Problem& problem, const std::string& kernel, const WisdomRecord& record) {
-  const Kernel* which = nullptr;
-  for (const Kernel& each : problem.kernels)
-    if (wisdom_name(problem, each) == kernel) which = &each;
-  if (!which) return {};
-  const std::string backend = source_backend(*which, record.device.backend);
-  const Constants constants = problem.constants_for(record.device.name, {});
-  if (!record.source_hash.empty() && !backend.empty() && source_hash(problem, *which, backend, constants) != record.source_hash)
-    return "stale: the source has changed since it was tuned";
-  for (const auto& [name, value] : record.configuration) {
-    const auto parameter = std::find_if(problem.parameters.begin(), problem.parameters.end(), [&](const auto& p) { return p.name == name; });
-    if (parameter == problem.parameters.end()) return fmt::format("the problem has no parameter \"{}\"", name);
-    const auto& values = parameter->values;
-    if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())
-      return fmt::format("{} has no value {}", name, value.to_literal());
+/// The problem's constants on a device that is known by its name, for work of these sizes; sizes that are not given are the file's.
+Constants constants_on(const Problem& problem, const Kernel& kernel, const std::string& device, const std::vector<std::int64_t>& sizes) {
+  Constants constants = problem.constants_for(device, known_properties(device));
+  const auto names = size_names(problem, kernel);
+  for (std::size_t i = 0; i < std::min(names.size(), sizes.size()); ++i) constants[names[i]] = sizes[i];
+  return constants;
+}
+
+/// Without the restrictions on what nobody here knows of the device.
+Problem with_known_restrictions(Problem problem, const Constants& constants) {
+  const Configuration values = default_values(problem);
+  const ConfigurationScope names(problem.parameters, values, constants);
+  std::erase_if(problem.restrictions, [&](const Restriction& restriction) {
+    if (restriction.function) return false;
+    for (const std::string& name : restriction.expression.names())
+      if (!names.find(name)) return true;
+    try {
+      (void)restriction.expression.evaluate_bool(names.scope());
+      return false;
+    } catch (const UserError&) {  // occupancy() asks for properties that it does not name
+      return true;
+    }
+  });
+  return problem;
+}
+
+/// What is wrong with a configuration, as the launcher judges it; empty: nothing.
+std::string fault_of(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record) {
+  try {
+    (void)launchable_configuration(problem, kernel, constants, record);
+    return {};
+  } catch (const UserError& error) {
+    return error.message();
+  }
+}
+
+/// What is wrong with a record for the problem as it is now, where and for which size it was tuned; empty: nothing.
+std::string fault_at_home(const Problem& problem, const std::string& name, const WisdomRecord& record) {
+  for (const Kernel& kernel : problem.kernels) {
+    if (wisdom_name(problem, kernel) != name) continue;
+    const std::string backend = source_backend(kernel, record.device.backend);
+    const Constants constants = constants_on(problem, kernel, record.device.name, record.problem_size);
+    if (!record.source_hash.empty() && !backend.empty() && source_hash(problem, kernel, backend, constants) != record.source_hash)
+      return "stale: the source has changed since it was tuned";
+    return fault_of(with_known_restrictions(problem, constants), kernel, constants, record);
   }
   return {};
 }
@@ -169,7 +217,7 @@ void check(const WisdomOptions& options) {
   for (const ReadFile& file : files) {
     std::vector<std::string> here = file.wisdom.warnings;
     for (const WisdomRecord& record : file.wisdom.records) {
-      const std::string fault = problem ? fault_for(*problem, file.wisdom.kernel, record) : std::string();
+      const std::string fault = problem ? fault_at_home(*problem, file.wisdom.kernel, record) : std::string();
       if (!fault.empty())
         here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration), record.device.name, fault));
     }
@@ -218,17 +266,20 @@ void why(const WisdomOptions& options) {
   request.device = device_named(options.device, options.backend, wisdom);
   request.problem_size = sizes_from(options.size);
   request.objective = options.objective;
-  Json otherwise = nullptr;
   std::optional<Problem> problem;
+  Constants constants;
   if (!options.problem.empty()) {
     problem = load_problem(options.problem);
     const Kernel& kernel = kernel_named(*problem, options.kernel);
     const std::string backend = source_backend(kernel, request.device.backend);
-    if (!backend.empty()) request.source_hash = source_hash(*problem, kernel, backend, problem->constants_for(options.device, {}));
-    request.refuse = [&](const WisdomRecord& record) { return fault_for(*problem, options.kernel, record); };
-    otherwise = to_json(problem->parameters, default_values(*problem));
+    constants = constants_on(*problem, kernel, options.device, request.problem_size);
+    if (!backend.empty()) request.source_hash = source_hash(*problem, kernel, backend, constants);
+    problem = with_known_restrictions(std::move(*problem), constants);
+    request.refuse = [&](const WisdomRecord& record) { return fault_of(*problem, kernel_named(*problem, options.kernel), constants, record); };
   }
   const WisdomChoice choice = select_wisdom(wisdom.records, request);
+  Json otherwise = nullptr;
+  if (problem && !choice.record) otherwise = to_json(problem->parameters, default_configuration(*problem, constants));
   if (options.json) {
     Json document{{"kernel", options.kernel},
                   {"configuration", choice.record ? values_json(choice.record->configuration) : otherwise},
@@ -254,7 +305,7 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
   verb.add_option("--backend", options->backend, "Kind of a device that the wisdom does not know: cuda, hip, opencl, host")
       .one_of({"cuda", "hip", "opencl", "host"});
-  verb.add_option("--problem", options->problem, "Problem file: stale records and values that it does not have are left out").existing_file();
+  verb.add_option("--problem", options->problem, "Problem file: what is stale, or not in its space for this size, is left out").existing_file();
   add_json_option(verb, options->json);
   verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
   verb.callback([options] { why(*options); });

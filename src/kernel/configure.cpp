@@ -163,6 +163,19 @@ LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {
   return geometry;
 }
 
+std::size_t local_bytes(const Argument& argument, const Scope& scope) {
+  const double bytes = argument.count.evaluate_real(scope) * static_cast<double>(size_of(argument.type));
+  if (!(bytes >= 0) || bytes > std::numeric_limits<std::uint32_t>::max())
+    throw UserError(fmt::format("the local memory \"{}\" is {} bytes", argument.name, bytes), argument.place);
+  return static_cast<std::size_t>(bytes);
+}
+
+std::string values_text(const Constants& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value.to_string());
+  return text;
+}
+
 Configuration default_values(const Problem& problem) {
   Configuration values;
   for (const Parameter& parameter : problem.parameters) {

@@ -60,6 +60,12 @@ const std::vector<Argument>& arguments_of(const Problem& problem, const Kernel& 
 /// 2^32.
 LaunchGeometry make_geometry(const Launch& launch, const Scope& scope);
 
+/// Bytes of an argument of local memory; 0 is none at all. Throws UserError for a count below 0 or beyond 2^32 bytes.
+std::size_t local_bytes(const Argument& argument, const Scope& scope);
+
+/// "block=64 unroll=2": for people, and the same for the same values.
+std::string values_text(const Constants& values);
+
 /// Where every parameter takes its default, else its first value; whether that is a valid configuration is
 /// not asked.
 Configuration default_values(const Problem& problem);

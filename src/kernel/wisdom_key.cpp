@@ -46,7 +46,10 @@ void add_words(std::string_view text, std::set<std::string, std::less<>>& words)
 /// Parts of a hash, each with its length, so that no two lists of parts are the same text.
 class Parts {
  public:
-  void add(std::string_view part) { text_ += fmt::format("{}:{}", part.size(), part); }
+  void add(std::string_view part) {
+    text_ += fmt::format("{}:{}", part.size(), part);
+    parts_.emplace_back(text_.size() - part.size(), part.size());
+  }
   template <class T>
   void add_all(const char* what, const std::vector<T>& expressions) {
     add(what);
@@ -54,9 +57,16 @@ class Parts {
   }
   std::string hash() const { return content_hash(text_); }
   const std::string& text() const { return text_; }
+  /// Of every part. (Those of the text are others: where a part ends, the next one's length follows.)
+  std::set<std::string, std::less<>> words() const {
+    std::set<std::string, std::less<>> words;
+    for (const auto& [begin, size] : parts_) add_words(std::string_view(text_).substr(begin, size), words);
+    return words;
+  }
 
  private:
   std::string text_;
+  std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< in the text: begin and size
 };
 
 void add_source(const KernelSource& source, Parts& parts) {
@@ -71,8 +81,8 @@ void add_source(const KernelSource& source, Parts& parts) {
   }
 }
 
-/// Source, function, options, types of arguments and launch: each as text.
-Parts parts_of_code(const Problem& problem, const Kernel& kernel, const std::string& backend) {
+/// Source, function and options, each as text.
+Parts parts_of_source(const Kernel& kernel, const std::string& backend) {
   const KernelSource& source = source_for_device(kernel, backend);
   Parts parts;
   add_source(source, parts);
@@ -82,6 +92,12 @@ Parts parts_of_code(const Problem& problem, const Kernel& kernel, const std::str
     if (options == kernel.options.end()) continue;
     for (const Template& option : options->second) parts.add(option.text());
   }
+  return parts;
+}
+
+/// And types of arguments, and the launch.
+Parts parts_of_code(const Problem& problem, const Kernel& kernel, const std::string& backend) {
+  Parts parts = parts_of_source(kernel, backend);
   parts.add("arguments");
   for (const Argument& argument : arguments_of(problem, kernel)) {
     parts.add(fmt::format("{} {} {}", static_cast<int>(argument.kind), to_string(argument.type), argument.type_name));
@@ -187,12 +203,18 @@ std::string source_backend(const Kernel& kernel, const std::string& backend) {
   return {};
 }
 
-std::set<std::string, std::less<>> code_words(const Problem& problem, const Kernel& kernel, const std::string& backend) {
-  std::set<std::string, std::less<>> words;
-  add_words(parts_of_code(problem, kernel, backend).text(), words);
-  for (const Argument& argument : arguments_of(problem, kernel))
-    if (argument.kind == Argument::Kind::local_memory) add_words(argument.count.to_string(), words);
-  return words;
+std::set<std::string, std::less<>> code_words(const Kernel& kernel, const std::string& backend) { return parts_of_source(kernel, backend).words(); }
+
+std::set<std::string, std::less<>> launch_names(const Problem& problem, const Kernel& kernel) {
+  std::set<std::string, std::less<>> names;
+  const auto add = [&](const Expression& expression) { names.insert(expression.names().begin(), expression.names().end()); };
+  for (const auto& sizes : {kernel.launch.grid, kernel.launch.global, kernel.launch.block}) std::for_each(sizes.begin(), sizes.end(), add);
+  add(kernel.launch.shared_memory_bytes);
+  for (const Argument& argument : arguments_of(problem, kernel)) {
+    if (argument.kind == Argument::Kind::local_memory) add(argument.count);
+    if (argument.when) add(*argument.when);
+  }
+  return names;
 }
 
 std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend, const Constants& constants) {
@@ -250,9 +272,33 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
   return values;
 }
 
+Configuration launchable_configuration(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record) {
+  Configuration values = wisdom_configuration(problem, constants, record);
+  const ConfigurationScope names(problem.parameters, values, constants, kernel.name);
+  const LaunchGeometry geometry = make_geometry(kernel.launch, names.scope());
+  const auto threads = std::int64_t{geometry.block[0]} * geometry.block[1] * geometry.block[2];
+  const std::int64_t most = number_in(constants, "device.max_threads_per_block");
+  if (most > 0 && threads > most) throw UserError(fmt::format("a block of {} threads, and this device takes {}", threads, most));
+  return values;
+}
+
+Configuration default_configuration(const Problem& problem, const Constants& constants) {
+  try {
+    return wisdom_configuration(problem, constants, {});
+  } catch (const UserError&) {
+    const SearchSpace space = problem.build_space(constants);
+    if (space.size() == 0) throw UserError(problem.name + ": no configuration meets the restrictions for this size on this device");
+    return space.configuration(problem.default_configuration(space).value_or(ConfigurationIndex{0}));
+  }
+}
+
+Constants known_properties(const std::string& device) {
+  const DeviceProfile* profile = profile_of(device);
+  return profile ? profile->properties : Constants();
+}
+
 WisdomDevice wisdom_device(const std::string& name, const std::string& backend, const Constants& known) {
-  Constants properties = known;
-  if (const DeviceProfile* profile = known.empty() ? profile_of(name) : nullptr) properties.insert(profile->properties.begin(), profile->properties.end());
+  const Constants properties = known.empty() ? known_properties(name) : known;
   WisdomDevice device;
   device.name = name;
   device.backend = backend;

@@ -31,7 +31,7 @@ void TunedKernel::reload() {
     wisdom_ = std::move(fresh);
     for (auto& [place, site] : sites_) sites.push_back(site.get());
   }
-  for (Site* site : sites) {  // never both at once: choose() warns with a site's mutex held
+  for (Site* site : sites) {
     const std::lock_guard knowing(site->mutex);
     site->failed.clear();
   }
@@ -46,18 +46,12 @@ void TunedKernel::warn_once(const std::string& message) const {
   warn(message);
 }
 
-std::string TunedKernel::refusal(const Site& site, const Constants& constants, const WisdomRecord& record) const {
+std::string TunedKernel::refusal(Site& site, const Constants& constants, const WisdomRecord& record) const {
   try {
-    const Configuration values = wisdom_configuration(problem_, constants, record);
+    const Configuration values = launchable_configuration(problem_, *kernel_, constants, record);
+    const std::lock_guard knowing(site.mutex);
     const auto failed = site.failed.find(values_text(values));
-    if (failed != site.failed.end()) return "it failed here: " + failed->second;
-    const ConfigurationScope names(problem_.parameters, values, constants, kernel_->name);
-    const LaunchGeometry geometry = make_geometry(kernel_->launch, names.scope());
-    const auto threads = std::int64_t{geometry.block[0]} * geometry.block[1] * geometry.block[2];
-    const auto most = constants.find("device.max_threads_per_block");
-    if (most != constants.end() && threads > most->second.as_integer())
-      return fmt::format("a block of {} threads, and this device takes {}", threads, most->second.as_integer());
-    return {};
+    return failed == site.failed.end() ? std::string() : "it failed here: " + failed->second;
   } catch (const UserError& error) {
     return error.message();
   }
@@ -69,7 +63,6 @@ std::unique_ptr<Decision> TunedKernel::choose(Site& site, const Constants& const
     const std::lock_guard lock(mutex_);
     wisdom = wisdom_;
   }
-  const std::lock_guard knowing(site.mutex);
   WisdomRequest request;
   const std::string pretended = environment_variable("ERGOTUNE_DEVICE_NAME");
   request.device = pretended.empty() ? wisdom_device(site.info) : wisdom_device(pretended, site.info.backend, {});
@@ -99,15 +92,7 @@ std::unique_ptr<Decision> TunedKernel::choose_default(const Constants& constants
   auto decision = std::make_unique<Decision>();
   decision->reason = reason;
   decision->match = to_string(WisdomMatch::none);
-  try {
-    decision->configuration = wisdom_configuration(problem_, constants, WisdomRecord{});
-  } catch (const UserError&) {
-    // not every problem's defaults are in its space: then what comes first there
-    const SearchSpace space = problem_.build_space(constants);
-    if (space.size() == 0) throw UserError(name_ + ": no configuration meets the restrictions for this size on this device");
-    const auto index = problem_.default_configuration(space);
-    decision->configuration = space.configuration(index.value_or(ConfigurationIndex{0}));
-  }
+  decision->configuration = default_configuration(problem_, constants);
   return decision;
 }
 

@@ -31,9 +31,10 @@ class Code {
   virtual int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) = 0;
 };
 
-/// One kernel argument: the application's of a position, or local memory of a size.
+/// One kernel argument: the application's of a position, or local memory of a size, which may be none.
 struct PassedArgument {
   std::uint32_t position = 0;
+  bool local = false;
   std::size_t local_bytes = 0;
 };
 
@@ -62,7 +63,7 @@ class Native {
   virtual bool blames_launch(int code) const = 0;
   /// True while the queue records a graph: nothing may be loaded then.
   virtual bool records(void* queue) const = 0;
-  /// What a buffer holds, once all that is queued is done.
+  /// What a buffer holds, once all that is queued is done; nothing where the handle is null.
   virtual std::vector<std::byte> contents(void* queue, const void* handle) const = 0;
 };
 

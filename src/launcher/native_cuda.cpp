@@ -49,7 +49,7 @@ class CudaCode : public Code, OfDriver {
     std::array<void*, kMostArguments> pointers;
     std::size_t count = 0;
     for (const PassedArgument& passed : plan.passed)
-      if (passed.local_bytes == 0) pointers[count++] = const_cast<void*>(arguments[passed.position].address);
+      if (!passed.local) pointers[count++] = const_cast<void*>(arguments[passed.position].address);
     const LaunchGeometry& g = plan.geometry;
     return api().cuLaunchKernel(function_, g.grid[0], g.grid[1], g.grid[2], g.block[0], g.block[1], g.block[2],
                                 static_cast<unsigned>(shared_of(plan)), static_cast<CUstream>(queue), pointers.data(), nullptr);
@@ -101,6 +101,7 @@ class CudaNative : public Native {
   }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const CUdeviceptr address = *static_cast<const CUdeviceptr*>(handle);
+    if (address == 0) return {};
     CUdeviceptr base = 0;
     std::size_t size = 0;
     if (!api_.cuMemGetAddressRange) throw UserError("this driver does not tell the sizes of buffers (cuMemGetAddressRange)");

@@ -1,6 +1,7 @@
 // OpenCL: programs built in the application's own context, launched on its own command queue.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -39,8 +40,9 @@ class OpenclCode : public Code {
     cl_uint index = 0;
     for (const PassedArgument& passed : plan.passed) {
       if (code != CL_SUCCESS) break;
-      code = passed.local_bytes > 0 ? api().clSetKernelArg(slot.kernel, index, passed.local_bytes, nullptr)
-                                    : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size, arguments[passed.position].address);
+      // OpenCL knows no local memory of no size
+      code = passed.local ? api().clSetKernelArg(slot.kernel, index, std::max<std::size_t>(passed.local_bytes, 1), nullptr)
+                          : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size, arguments[passed.position].address);
       ++index;
     }
     if (code == CL_SUCCESS)
@@ -107,6 +109,7 @@ class OpenclNative : public Native {
   bool records(void*) const override { return false; }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const auto memory = *static_cast<const cl_mem*>(handle);
+    if (!memory) return {};
     std::size_t size = 0;
     check(api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr), DeviceFault::runtime, "clGetMemObjectInfo");
     std::vector<std::byte> bytes(size);

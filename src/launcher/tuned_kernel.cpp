@@ -57,8 +57,9 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
     problem_.constants[name] = value;
     for (auto& [device, constants] : problem_.constants_by_device) constants.erase(name);
   }
-  words_ = code_words(problem_, *kernel_, settings_.backend);
-  std::set<std::string, std::less<>> decisive = words_;
+  words_ = code_words(*kernel_, settings_.backend);
+  std::set<std::string, std::less<>> decisive = launch_names(problem_, *kernel_);
+  decisive.insert(words_.begin(), words_.end());
   for (const std::string& name : size_names(problem_, *kernel_)) decisive.insert(name);
   for (const Restriction& restriction : problem_.restrictions)
     for (const std::string& name : restriction.expression.names()) decisive.insert(name);
@@ -81,13 +82,6 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   capturing_ = capture_.means(name_);
 }
 
-std::string TunedKernel::values_text(const Configuration& values) const {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{}={}", i == 0 ? "" : " ", problem_.parameters[i].name, values[i].to_string());
-  return text;
-}
-
 TunedKernel::~TunedKernel() { background_.reset(); }
 
 LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
@@ -103,12 +97,14 @@ LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
 }
 
 int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error) {
-  if (native_->records(queue))
-    throw UserError(name_ + ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
   LaunchEntry& entry = table_.at(key, hash);
-  const Decision& decision = decide(entry, false);
-  if (capturing_ && passed_++ >= capture_.skip && !entry.captured) return launch_captured(entry, decision, queue, arguments);
-  const int code = decision.plan.code->launch(decision.plan, queue, arguments.data());
+  const Decision* known = entry.decision.load(std::memory_order_acquire);
+  const bool records = native_->records(queue);
+  if (!known && records) throw UserError(name_ + ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
+  const Decision& decision = known ? *known : decide(entry, false);
+  // what a graph records has not run when the launch returns
+  const bool captures = capturing_ && !records && passed_++ >= capture_.skip && !entry.captured;
+  const int code = captures ? launch_captured(entry, decision, queue, arguments) : decision.plan.code->launch(decision.plan, queue, arguments.data());
   return code == 0 ? 0 : failed_launch(entry, decision, code, queue, arguments, error);
 }
 
@@ -121,28 +117,36 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // also those that decide nothing
     launch.constants[name] = value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
-  const auto look = [&](bool after) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const ergotune_argument& given = arguments[std::min(positions_[i], arguments.size() - 1)];
-      CapturedArgument& seen = launch.arguments[i];
-      if (all[i].kind == Argument::Kind::buffer) (after ? seen.after : seen.before) = native_->contents(queue, given.address);
-      const auto* bytes = static_cast<const std::byte*>(given.address);
-      if (all[i].kind == Argument::Kind::scalar) seen.before.assign(bytes, bytes + given.size);
+  std::string trouble;
+  // Whatever is in the way of a capture, the application gets the launch that it asked for.
+  const auto attempt = [&](const auto& step) {
+    try {
+      if (trouble.empty()) step();
+    } catch (const std::exception& error) {
+      trouble = error.what();
     }
   };
-  look(false);
-  const int code = decision.plan.code->launch(decision.plan, queue, arguments.data());
-  if (code != 0) return code;
-  look(true);
+  const auto look = [&](bool after) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].kind == Argument::Kind::local_memory) continue;
+      const ergotune_argument& given = arguments[positions_[i]];
+      CapturedArgument& seen = launch.arguments[i];
+      const auto* bytes = static_cast<const std::byte*>(given.address);
+      if (all[i].kind == Argument::Kind::buffer) (after ? seen.after : seen.before) = native_->contents(queue, given.address);
+      else seen.before.assign(bytes, bytes + given.size);
+    }
+  };
+  attempt([&] { look(false); });
+  if (const int code = decision.plan.code->launch(decision.plan, queue, arguments.data()); code != 0) {
+    entry.captured = false;  // the default's launch, which comes next, is as good
+    return code;
+  }
+  attempt([&] { look(true); });
   std::string size;
   for (const std::int64_t n : problem_size(problem_, *kernel_, launch.constants)) size += fmt::format("{}{}", size.empty() ? "_" : "x", n);
   const auto folder = capture_.folder / (wisdom_file({}, name_).stem().string() + size);
-  try {
-    write_launch(launch, folder);
-    warn(fmt::format("captured in {}: ergotune tune {} --wisdom wisdom", folder.string(), folder.string()));
-  } catch (const Error& error) {
-    warn(fmt::format("not captured: {}", error.what()));
-  }
+  attempt([&] { write_launch(launch, folder); });
+  warn(trouble.empty() ? fmt::format("captured in {0}: ergotune tune {0} --wisdom wisdom", folder.string()) : "not captured: " + trouble);
   return 0;
 }
 
@@ -191,40 +195,55 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
 }
 
 std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key, const Constants& constants, const Decision& wanted) {
-  const std::lock_guard lock(site.mutex);
   if (is_compiled(site, job_for(site, constants, wanted.configuration))) return nullptr;
   std::vector<Configuration> candidates;
-  if (site.latest) candidates.push_back(*site.latest);
+  {
+    const std::lock_guard lock(site.mutex);
+    if (site.latest) candidates.push_back(*site.latest);
+  }
   if (!wanted.is_default) candidates.push_back(choose_default(constants, "")->configuration);
   for (const Configuration& candidate : candidates) {
     if (candidate == wanted.configuration) continue;
+    WisdomRecord record;
+    for (std::size_t i = 0; i < candidate.size(); ++i) record.configuration[problem_.parameters[i].name] = candidate[i];
     try {
-      if (!is_compiled(site, job_for(site, constants, candidate))) continue;
+      // what ran for another size need not be right for this one
+      if (!refusal(site, constants, record).empty() || !is_compiled(site, job_for(site, constants, candidate))) continue;
       auto meanwhile = choose_default(constants, "until the one that is wanted is compiled: " + wanted.reason);
       meanwhile->is_default = candidate == meanwhile->configuration;
       meanwhile->configuration = candidate;
       add_plan(*meanwhile, site, key.place, constants);
       return meanwhile;
     } catch (const Error&) {
-      // what ran for another size need not fit this one
+      // nor does it have to load
     }
   }
   return nullptr;  // something must be compiled: then at once what is wanted
 }
 
-const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted) {
-  const std::lock_guard lock(site.mutex);
+void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants) {
   try {
-    add_plan(*wanted, site, entry.key.place, constants);
+    add_plan(*wanted, site, place, constants);
   } catch (const Error& error) {
     if (wanted->is_default) throw;
     const std::string values = values_text(wanted->configuration);
-    warn(fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
-    site.failed[values] = error.what();
+    bool first = false;
+    {
+      const std::lock_guard lock(site.mutex);
+      first = site.failed.emplace(values, error.what()).second;
+    }
+    if (first) warn(fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
     wanted = choose_default(constants, "the default: the tuned configuration does not compile or load here");
-    add_plan(*wanted, site, entry.key.place, constants);
+    add_plan(*wanted, site, place, constants);
   }
-  site.latest = wanted->configuration;
+}
+
+const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted) {
+  complete(wanted, site, entry.key.place, constants);
+  {
+    const std::lock_guard lock(site.mutex);
+    site.latest = wanted->configuration;
+  }
   const Decision* kept = table_.keep(std::move(wanted));
   entry.decision.store(kept, std::memory_order_release);
   entry.settled = true;
@@ -234,6 +253,11 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
 void TunedKernel::improve(LaunchEntry& entry) {
   try {
     native_->enter(entry.key.place);
+    Site& site = site_at(entry.key.place);
+    const Constants constants = constants_at(site, entry.key);
+    // The compiler's seconds first, with no lock of the entry's: whoever decides, or reloads, does not wait for them.
+    auto wanted = choose(site, constants);
+    complete(wanted, site, entry.key.place, constants);
     decide(entry, true);
   } catch (const std::exception& error) {
     warn_once(fmt::format("nothing better could be compiled in the background: {}", error.what()));
@@ -259,9 +283,13 @@ Constants TunedKernel::constants_at(const Site& site, const LaunchKey& key) cons
 }
 
 TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, const Configuration& configuration) const {
-  if (!site.compiler) {
-    site.compiler = open_compiler(site.info.id);
-    site.identity = site.compiler->identity();
+  {
+    const std::lock_guard lock(site.mutex);
+    if (!site.compiler) {
+      auto compiler = open_compiler(site.info.id);
+      site.identity = compiler->identity();
+      site.compiler = std::move(compiler);
+    }
   }
   Job job{make_compile_job(problem_, *kernel_, site.info, constants, configuration), {}};
   // Sizes that the source does not name would make every size code of its own.
@@ -270,18 +298,33 @@ TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, co
   return job;
 }
 
-bool TunedKernel::is_compiled(Site& site, const Job& job) const { return site.loaded.contains(job.key) || cache_.find(job.key).has_value(); }
+bool TunedKernel::is_compiled(Site& site, const Job& job) const {
+  {
+    const std::lock_guard lock(site.mutex);
+    const auto loaded = site.loaded.find(job.key);
+    if (loaded != site.loaded.end() && loaded->second.ready) return true;
+  }
+  return cache_.find(job.key).has_value();
+}
 
 std::shared_ptr<Code> TunedKernel::code_for(Site& site, const Place& place, const Job& job) {
-  auto& code = site.loaded[job.key];
-  if (code) return code;
+  LoadedCode* loaded = nullptr;
+  {
+    const std::lock_guard lock(site.mutex);
+    loaded = &site.loaded[job.key];
+  }
+  const std::lock_guard making(loaded->mutex);  // threads that want the same code wait for one of them
+  if (loaded->code) return loaded->code;
   std::optional<Binary> binary = cache_.find(job.key);
   if (!binary) {
+    const std::lock_guard turn(site.compiling);
     binary = site.compiler->compile(job.job);
+    const std::lock_guard storing(storing_);
     cache_.store(job.key, *binary);
   }
-  code = native_->load(place, *binary);
-  return code;
+  loaded->code = native_->load(place, *binary);
+  loaded->ready = true;
+  return loaded->code;
 }
 
 void TunedKernel::add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants) {
@@ -298,10 +341,8 @@ void TunedKernel::add_plan(Decision& decision, Site& site, const Place& place, c
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
     if (!argument.passed(scope)) continue;
-    PassedArgument passed{static_cast<std::uint32_t>(positions_[i]), 0};
-    if (argument.kind == Argument::Kind::local_memory)
-      passed.local_bytes = static_cast<std::size_t>(argument.count.evaluate(scope).as_integer()) * size_of(argument.type);
-    plan.passed.push_back(passed);
+    const bool local = argument.kind == Argument::Kind::local_memory;
+    plan.passed.push_back({static_cast<std::uint32_t>(positions_[i]), local, local ? local_bytes(argument, scope) : 0});
   }
   plan.code = code_for(site, place, job_for(site, constants, decision.configuration));
   plan.code->allow(plan);

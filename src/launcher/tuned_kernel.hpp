@@ -1,6 +1,7 @@
 // A kernel that an application launches: chooses, compiles, loads, launches.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "ergotune/kernel/wisdom.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "kernel/compile_cache.hpp"
+#include "kernel/configure.hpp"
 #include "launcher/background.hpp"
 #include "launcher/launch_capture.hpp"
 #include "launcher/launch_table.hpp"
@@ -61,14 +63,21 @@ class TunedKernel {
   const std::string& signature() const { return signature_; }
 
  private:
+  /// Code that is there, or that the thread which holds `mutex` is making.
+  struct LoadedCode {
+    std::mutex mutex;
+    std::shared_ptr<Code> code;
+    std::atomic<bool> ready{false};
+  };
   /// Where kernels run.
   struct Site {
     DeviceInfo info;
-    Constants constants;  ///< without what launches say
-    std::mutex mutex;     ///< of all that follows; compilers are one thread's at a time
+    Constants constants;   ///< without what launches say
+    std::mutex compiling;  ///< compilers are one thread's at a time; whoever compiles holds no other thread up
+    std::mutex mutex;      ///< of all that follows, for moments
     std::unique_ptr<Compiler> compiler;
     std::string identity;
-    std::map<std::string, std::shared_ptr<Code>> loaded;
+    std::map<std::string, LoadedCode> loaded;
     std::map<std::string, std::string> failed;  ///< a configuration's values -> what it did
     std::optional<Configuration> latest;        ///< what was decided last
   };
@@ -87,20 +96,23 @@ class TunedKernel {
   const Decision& decide(LaunchEntry& entry, bool wait);
   /// Something compiled that can run until `wanted` is; null where nothing is, or none is needed.
   std::unique_ptr<Decision> stopgap(Site& site, const LaunchKey& key, const Constants& constants, const Decision& wanted);
+  /// Compiles and loads what is wanted; the default takes the place of what fails.
+  void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);
   void improve(LaunchEntry& entry);
   Site& site_at(const Place& place);
   Constants constants_at(const Site& site, const LaunchKey& key) const;
   std::unique_ptr<Decision> choose(Site& site, const Constants& constants) const;
   std::unique_ptr<Decision> choose_default(const Constants& constants, const std::string& reason) const;
-  std::string refusal(const Site& site, const Constants& constants, const WisdomRecord& record) const;
-  /// Both with the site's mutex held.
+  /// What is wrong with a record's configuration here; empty: nothing.
+  std::string refusal(Site& site, const Constants& constants, const WisdomRecord& record) const;
   Job job_for(Site& site, const Constants& constants, const Configuration& configuration) const;
+  /// True also for what another thread is loading from the disk.
   bool is_compiled(Site& site, const Job& job) const;
   void add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants);
   std::shared_ptr<Code> code_for(Site& site, const Place& place, const Job& job);
   std::shared_ptr<const std::vector<WisdomRecord>> read_all_wisdom() const;
-  std::string values_text(const Configuration& values) const;
+  std::string values_text(const Configuration& values) const { return ergotune::values_text(problem_, values); }
   void warn(const std::string& message) const { settings_.warn(name_ + ": " + message); }
   /// Each message once.
   void warn_once(const std::string& message) const;
@@ -120,12 +132,13 @@ class TunedKernel {
   std::vector<Bound> bound_;
   std::vector<std::size_t> sizes_;        ///< bytes of each argument of the application's
   std::vector<std::size_t> positions_;    ///< of the kernel's arguments among them; local memory has none
-  std::set<std::string, std::less<>> words_;
+  std::set<std::string, std::less<>> words_;  ///< of the code: constants among them are compiled in
   LaunchTable table_;
   mutable std::mutex mutex_;  ///< of the sites, of what they know, and of the wisdom
   std::map<std::pair<void*, void*>, std::unique_ptr<Site>> sites_;
   std::shared_ptr<const std::vector<WisdomRecord>> wisdom_;
   mutable std::set<std::string> told_;
+  std::mutex storing_;  ///< of what the cache knows of itself
   CompileCache cache_;
   CaptureWish capture_;
   bool capturing_ = false;

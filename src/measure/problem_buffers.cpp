@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ergotune/base/error.hpp"
+#include "kernel/configure.hpp"
 #include "measure/arguments.hpp"
 
 namespace ergotune {
@@ -195,8 +196,7 @@ std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& ar
         next.scalar = scalar_bytes(argument, scope);
         break;
       case Argument::Kind::local_memory:
-        next.local_bytes =
-            static_cast<std::size_t>(argument.count.evaluate_real(scope)) * size_of(argument.type);
+        next.local_bytes = local_bytes(argument, scope);
         break;
     }
   }

@@ -70,6 +70,14 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
   EXPECT_EQ(answer["match"], "default");
   EXPECT_EQ(answer["configuration"], nlohmann::json({{"block", 16}, {"work", 1}}));
   EXPECT_TRUE(answer["distance"].is_null());
+  // What the launcher would not launch is not the answer: this block at this size. What is not known of the device is not asked.
+  folder.write("p.toml", "restrictions = [\"n > 8192 or block != " + best["block"].dump() + "\", \"block <= device.max_threads_per_block\"]\n" + kKernel);
+  answer = why({"--device", device, "--size", "4096", "--problem", "p.toml"});
+  EXPECT_EQ(answer["match"], "default");
+  EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("it does not meet"));
+  EXPECT_NE(answer["configuration"]["block"], best["block"]);
+  EXPECT_EQ(why({"--device", device, "--size", "16384", "--problem", "p.toml"})["configuration"], best);
+  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml"}).exit_code, 1) << "at its own size it could not be launched";
 }
 
 TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
@@ -119,6 +127,24 @@ TEST_F(Tuned, KernelLaunchersFormatGoesThereAndBack) {
   const auto records = json_of(ergotune(folder, {"wisdom", "list", "back", "--json"}))["records"];
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0]["configuration"], best);
+}
+
+TEST_F(Tuned, AnExportReplacesNothingThatItReadsAndLosesNothing) {
+  const std::string text = *read_file(folder.path() / "w" / "scale.wisdom");
+  const auto refused = ergotune(folder, {"wisdom", "export", "w", "--format", "kernel-launcher", "-o", "./w/"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("would be replaced"));
+  EXPECT_EQ(*read_file(folder.path() / "w" / "scale.wisdom"), text);
+  // the same kernel in two files, one of them without its header
+  std::string other = text.substr(text.find('\n') + 1);
+  other.replace(other.find("[4096]"), 6, "[512]");
+  std::filesystem::create_directories(folder.path() / "two");
+  folder.write("two/other.wisdom", text.substr(0, text.find('\n') + 1) + other);
+  folder.write("two/scale.wisdom", "{}\n" + text.substr(text.find('\n') + 1));
+  const auto written = json_of(ergotune(folder, {"wisdom", "export", "two", "-o", "one", "--json"}))["files"];
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0]["records"], 2);
+  EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "one", "--json"}))["records"].size(), 2u);
 }
 
 }  // namespace

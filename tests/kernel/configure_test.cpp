@@ -92,6 +92,20 @@ TEST(LaunchGeometries, NeedNumbers) {
   }
 }
 
+TEST(LocalMemory, MayBeNoneAndNeverLess) {
+  const Problem problem = parse_problem(
+      "[parameters]\nW = [0, 3, -1]\n[kernel]\nfunction = \"f\"\nsource.c.text = ''\n"
+      "arguments = [{ name = \"room\", type = \"int32\", local_count = \"W / 2\" }]\n",
+      "p.toml");
+  const auto bytes = [&](int w) {
+    const Value value(w);
+    return local_bytes(problem.kernel().arguments[0], [&](std::string_view) { return &value; });
+  };
+  EXPECT_EQ(bytes(0), 0u);
+  EXPECT_EQ(bytes(3), 6u);
+  EXPECT_THROW(bytes(-2), UserError);
+}
+
 TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
   Problem problem = parse_problem(
       "[parameters]\nW = [2, 4]\nFAST = [true]\n[constants]\nN = 8\n[kernel]\nfunction = \"f<{{W}}>\"\n"

@@ -344,6 +344,39 @@ TEST(WisdomKey, ARecordsValuesAreHeldAgainstTheProblem) {
   EXPECT_THROW(values({{"BZ", 1}}), UserError);
 }
 
+TEST(WisdomKey, ALaunchThatTheDeviceDoesNotTakeIsNone) {
+  Problem problem = problem_with("x", "block = [\"BX\", \"BY\"]", "block = [\"BX\", \"BY\", \"unused\"]");
+  WisdomRecord r;
+  r.configuration = {{"BX", 32}, {"BY", 2}};
+  Constants constants = problem.constants;
+  EXPECT_EQ(launchable_configuration(problem, problem.kernel(), constants, r), (Configuration{32, 2}));
+  constants["device.max_threads_per_block"] = 191;
+  EXPECT_THROW(launchable_configuration(problem, problem.kernel(), constants, r), UserError);
+  constants["device.max_threads_per_block"] = 192;
+  EXPECT_NO_THROW(launchable_configuration(problem, problem.kernel(), constants, r));
+  constants["unused"] = 0;
+  EXPECT_THROW(launchable_configuration(problem, problem.kernel(), constants, r), UserError);
+}
+
+TEST(WisdomKey, TheDefaultIsOneThatMeetsTheRestrictions) {
+  EXPECT_EQ(default_configuration(problem_with("x"), problem_with("x").constants), (Configuration{16, 2}));
+  const Problem problem = problem_with("x", "[constants]", "restrictions = [\"width % (BX * BY) == 0\"]\n[constants]");
+  Constants constants = problem.constants;
+  constants["width"] = 16;
+  EXPECT_EQ(default_configuration(problem, constants), (Configuration{16, 1}));
+  constants["width"] = 8;
+  EXPECT_THROW(default_configuration(problem, constants), UserError);
+}
+
+// What stands at the end of a part is a word too: the parts' lengths are none of it.
+TEST(WisdomKey, WordsOfTheCodeAndNamesOfTheLaunchAreApart) {
+  Problem problem = problem_with("kernel void blur() { int unroll = TAPS; } // width\\n#define LAST gain");
+  const auto words = code_words(problem.kernel(), "opencl");
+  for (const char* word : {"TAPS", "gain", "blur"}) EXPECT_TRUE(words.contains(word)) << word;
+  for (const char* word : {"width", "height", "BX"}) EXPECT_FALSE(words.contains(word)) << word;
+  EXPECT_EQ(launch_names(problem, problem.kernel()), (std::set<std::string, std::less<>>{"BX", "BY", "height", "width"}));
+}
+
 TEST(WisdomKey, ProfilesSayWhatANameDoesNot) {
   const WisdomDevice device = wisdom_device("NVIDIA H100 80GB HBM3", "cuda", {});
   EXPECT_EQ(device.architecture, "sm_90");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "ergotune/kernel/wisdom_key.hpp"
 #include "ergotune/problem/load.hpp"
 #include "launcher/launch_table.hpp"
+#include "launcher/scalar_bits.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -96,6 +98,20 @@ struct Application : testing::Test {
     };
     return given;
   }
+  /// The problem with something else in it.
+  void write_problem(const std::string& from, const std::string& to) {
+    std::string problem = *read_file(folder / "mark.toml");
+    problem.replace(problem.find(from), from.size(), to);
+    write_file(folder / "mark.toml", problem);
+  }
+  Kernel capturing() {
+    ::setenv("ERGOTUNE_CAPTURE", "*", 1);
+    ::setenv("ERGOTUNE_CAPTURE_DIR", (folder / "captured").c_str(), 1);
+    Kernel kernel(file(), options());
+    ::unsetenv("ERGOTUNE_CAPTURE");
+    ::unsetenv("ERGOTUNE_CAPTURE_DIR");
+    return kernel;
+  }
   std::string file() const { return (folder / "mark.toml").string(); }
   cl_mem buffer(std::size_t n) {
     std::vector<int> zeros(n);
@@ -166,6 +182,22 @@ TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
   EXPECT_EQ(files(), 1);
 }
 
+// Nor is one that the launch alone names, however it is written there.
+TEST_F(Application, EverySizeOfAComputedLaunchRunsTheSameCode) {
+  write_problem("global = [\"n\"]", "global = [\"(n + 1) // 2 * 2\"]");
+  const Kernel kernel(file(), options());
+  for (const int n : {64, 128}) EXPECT_EQ(run(kernel, n), std::pair(16, 16));
+  EXPECT_EQ(std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {}, [](const auto& entry) { return entry.is_regular_file(); }), 1);
+}
+
+TEST_F(Application, AConstantThatIsABlocksSizeDecidesEachLaunch) {
+  write_problem("block = [\"block\"]", "block = [\"offset\"]");
+  write_problem("local_count = \"block\"", "local_count = 64");
+  const Kernel kernel(file(), options());
+  EXPECT_EQ(run(kernel, 1024, 16), std::pair(32, 32));
+  EXPECT_EQ(run(kernel, 1024, 32), std::pair(64, 64));
+}
+
 TEST_F(Application, AStaleRecordIsNotUsedAndNotInSilence) {
   wise({record(64, 2)});
   write_file(folder / "mark.cl", std::string(kSource) + "\n#define MORE 1\n");
@@ -207,6 +239,16 @@ TEST_F(Application, InTheBackgroundSomethingCompiledRunsMeanwhile) {
   kernel.prepare(queue, 1024, 0, cl_mem(nullptr));
   EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
   EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(Application, WhatRunsMeanwhileIsRightForItsSizeToo) {
+  write_problem("[constants]", "restrictions = [\"n % block == 0\"]\n[constants]");
+  wise({record(64, 2), record(16, 1, {1040})});
+  Options given = options();
+  given.background = true;
+  const Kernel kernel(file(), given);
+  EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064)) << "nothing else is compiled";
+  EXPECT_EQ(run(kernel, 1040), std::pair(1016, 1016)) << "64 does not divide it";
 }
 
 TEST_F(Application, EightThreadsLaunchAtOnceFromTheFirstCallOn) {
@@ -308,16 +350,60 @@ TEST_F(Application, AKernelIsDescribedInCode) {
   EXPECT_EQ(value, 257);
 }
 
+// TOML's numbers, whatever the application's locale writes.
+TEST(KernelBuilder, RealsStayWhatTheyAre) {
+  Builder builder = Builder::from_text("f", "opencl", "kernel void f() {}");
+  builder.tune("eps", {1e-7, 1e-8, 0.1, 2.0, 1.0 / 3, 1e20}).tune("x", {0.1f, 4.0f}).tune("n", {3}).global({"64"}).block({"n"});
+  EXPECT_THAT(builder.text(), HasSubstr("eps = [1e-07, 1e-08, 0.1, 2.0, 0.3333333333333333, 1e+20]\nx = [0.1, 4.0]\nn = [3]\n"));
+  const Problem problem = parse_problem(builder.text(), "/nowhere/p.toml");
+  EXPECT_EQ(problem.parameters[0].values, (std::vector<Value>{1e-7, 1e-8, 0.1, 2.0, 1.0 / 3, 1e20}));
+}
+
+TEST_F(Application, LocalMemoryMayBeOfNoSizeButNotOfLess) {
+  Builder builder = Builder::from_text("room", "opencl", "kernel void room(global int* out, local int* room, int n) { out[get_global_id(0)] = n; }\n");
+  builder.constant("N", 64).constant("M", 0).tune("block", {8}).buffer("out", "int32", "N", "write").local_memory("room", "int32", "M");
+  builder.scalar("n", "int32", "N").global({"N"}).block({"block"});
+  const cl_mem memory = buffer(64);
+  EXPECT_NO_THROW(Kernel(builder, options())(queue, memory, 64));
+  int value = 0;
+  api().clEnqueueReadBuffer(queue, memory, 1, 0, sizeof value, &value, 0, nullptr, nullptr);
+  EXPECT_EQ(value, 64);
+  Options given = options();
+  given.constants = "M=-1";
+  EXPECT_THROW(Kernel(builder, given)(queue, memory, 64), LaunchError);
+  api().clReleaseMemObject(memory);
+}
+
+// An optional buffer, as drivers take it.
+TEST_F(Application, ALaunchWithoutABufferIsNotCapturedButMade) {
+  write_file(folder / "mark.toml", "name = \"mark\"\n[parameters]\nblock = [8]\n[kernel]\nfunction = \"mark\"\nsource.opencl = \"mark.cl\"\n"
+             "arguments = [{ name = \"out\", type = \"int32\", count = 8, access = \"write\" }, { name = \"more\", type = \"int32\", count = 8 }]\n"
+             "[kernel.launch]\nglobal = [\"8\"]\nblock = [\"block\"]\n");
+  write_file(folder / "mark.cl", "kernel void mark(global int* out, global int* more) { out[get_global_id(0)] = more ? 1 : 2; }\n");
+  const Kernel kernel = capturing();
+  const cl_mem memory = buffer(8), none = nullptr;
+  EXPECT_NO_THROW(kernel(queue, memory, none));
+  int value = 0;
+  api().clEnqueueReadBuffer(queue, memory, 1, 0, sizeof value, &value, 0, nullptr, nullptr);
+  api().clReleaseMemObject(memory);
+  EXPECT_EQ(value, 2);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("not captured: the buffer \"more\" holds 0 bytes"));
+}
+
+TEST_F(Application, ALaunchThatFailsWhileItIsCapturedFallsBackToo) {
+  wise({record(32, 1, {1024}, 48)});
+  EXPECT_EQ(run(capturing(), 1024), std::pair(16, 16));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("cannot be launched here"));
+}
+
 TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
-  ::setenv("ERGOTUNE_CAPTURE", "ma*", 1);
-  ::setenv("ERGOTUNE_CAPTURE_DIR", (folder / "captured").c_str(), 1);
   {
-    const Kernel kernel(file(), options());
+    const Kernel kernel = capturing();
     EXPECT_EQ(run(kernel, 2048, 5), std::pair(21, 21));
     EXPECT_EQ(run(kernel, 2048, 6), std::pair(22, 22)) << "once for each size";
   }
-  ::unsetenv("ERGOTUNE_CAPTURE");
-  ::unsetenv("ERGOTUNE_CAPTURE_DIR");
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0], HasSubstr("mark_2048"));
   const Problem captured = load_problem(folder / "captured" / "mark_2048" / "problem.toml");
@@ -334,6 +420,19 @@ TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
   int value = 0;
   std::memcpy(&value, after.data() + after.size() - sizeof value, sizeof value);
   EXPECT_EQ(value, 21);
+}
+
+TEST(ScalarBits, ANumberIsTheSameInEveryType) {
+  const auto half = [](std::uint16_t bits) { return value_of(ElementType::float16, bits_of(ElementType::float16, &bits)); };
+  EXPECT_EQ(half(0x3c00), Value(1.0));
+  EXPECT_EQ(half(0xc500), Value(-5.0));
+  EXPECT_EQ(half(0x0001), Value(0x1p-24));
+  EXPECT_EQ(half(0x7bff), Value(65504.0));
+  EXPECT_EQ(half(0xfc00), Value(-INFINITY));
+  const std::int8_t small = -3;
+  const float real = 0.5f;
+  EXPECT_EQ(value_of(ElementType::int8, bits_of(ElementType::int8, &small)), Value(-3));
+  EXPECT_EQ(value_of(ElementType::float32, bits_of(ElementType::float32, &real)), Value(0.5));
 }
 
 TEST(LaunchTable, FindsEveryKeyFromEveryThreadWhileItGrows) {

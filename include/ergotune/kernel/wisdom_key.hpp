@@ -27,8 +27,12 @@ std::vector<std::int64_t> problem_size(const Problem& problem, const Kernel& ker
 /// what the constants are.
 std::map<std::size_t, std::string> bound_constants(const Problem& problem, const Kernel& kernel);
 
-/// Every word of what the kernel's code and its launch are made of on a kind of device: a constant that is none of them changes nothing.
-std::set<std::string, std::less<>> code_words(const Problem& problem, const Kernel& kernel, const std::string& backend);
+/// Every word of what the kernel's code is made of on a kind of device (source, included files, function, options): a constant that
+/// is none of them is no macro that matters.
+std::set<std::string, std::less<>> code_words(const Kernel& kernel, const std::string& backend);
+
+/// The names that a launch's grid, blocks, shared and local memory, and the arguments that it passes follow from.
+std::set<std::string, std::less<>> launch_names(const Problem& problem, const Kernel& kernel);
 
 /// The kind of device whose source is meant: of a simulated or replayed one the first that the kernel has a source for; empty
 /// where it has none for it.
@@ -44,7 +48,16 @@ std::string space_hash(const Problem& problem);
 /// UserError for a parameter or a value that the problem does not have, and where a restriction is not met.
 Configuration wisdom_configuration(const Problem& problem, const Constants& constants, const WisdomRecord& record);
 
+/// The same, of a launch that `kernel` can make: Throws UserError also where grid or block is none, and where a block has more
+/// threads than `constants` (device.max_threads_per_block) say that the device takes.
+Configuration launchable_configuration(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record);
+/// What runs where no record does: every parameter's default; where these do not meet the restrictions what the space begins
+/// with. Throws UserError where nothing meets them.
+Configuration default_configuration(const Problem& problem, const Constants& constants);
+
 WisdomDevice wisdom_device(const DeviceInfo& info);
+/// What a shipped profile knows of devices of this name ("device.max_threads_per_block" ...); empty where there is none.
+Constants known_properties(const std::string& device);
 /// From less: name, "cuda" ..., device properties ("device.compute_capability" ...); without any what a shipped profile
 /// knows of the name.
 WisdomDevice wisdom_device(const std::string& name, const std::string& backend, const Constants& properties);

@@ -20,6 +20,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +96,8 @@ struct State {
   int greens = 0;  ///< green contexts that live
 };
 State state;
+/// Of the counts and of what is current: a launcher's background thread loads code while the application launches.
+std::mutex entering;
 
 /// Runs whatever may run.
 void progress() {
@@ -117,6 +120,7 @@ void enqueue(void* stream, std::function<void()> work) {
 }
 
 int enter(const char* name) {
+  const std::lock_guard lock(entering);
   ++state.counts[name];
   if (state.failing == name) return state.failure;
   if (!state.initialised) return 3;
@@ -124,11 +128,13 @@ int enter(const char* name) {
 }
 /// What ends things ends them, whatever it answers.
 int leave(const char* name) {
+  const std::lock_guard lock(entering);
   ++state.counts[name];
   return state.failing == name ? state.failure : state.sticky;
 }
 int enter_with_context(const char* name) {
   if (const int code = enter(name)) return code;
+  const std::lock_guard lock(entering);
   return state.current ? 0 : 201;
 }
 int surface() {
@@ -277,12 +283,15 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
 }
 EXPORT int cuCtxSetCurrent(void* context) {
   if (const int code = enter("cuCtxSetCurrent")) return code;
+  const std::lock_guard lock(entering);
   state.current = context == &state;
   return 0;
 }
 EXPORT int cuCtxGetCurrent(void** context) {
+  const int code = enter("cuCtxGetCurrent");
+  const std::lock_guard lock(entering);
   *context = state.current ? &state : nullptr;
-  return enter("cuCtxGetCurrent");
+  return code;
 }
 EXPORT int cuCtxSynchronize() {
   if (const int code = enter_with_context("cuCtxSynchronize")) return code;
