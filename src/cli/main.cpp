@@ -68,6 +68,23 @@ int with_failed_restores(int code) {
 
 namespace {
 
+/// A full disk behind 2> ends no work and loses no result: who cannot be told is not told. (fmt::print throws where a stream takes
+/// nothing.)
+void let_standard_error_fail() {
+  const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t n = ::write(STDERR_FILENO, bytes + done, size - done);
+      if (n > 0) done += static_cast<std::size_t>(n);
+      else if (n == 0 || errno != EINTR) break;
+    }
+    return static_cast<ssize_t>(size);
+  };
+  std::FILE* stream = ::fopencookie(nullptr, "w", {nullptr, write, nullptr, nullptr});
+  if (!stream) return;
+  std::setvbuf(stream, nullptr, _IONBF, 0);
+  stderr = stream;
+}
+
 /// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its place.
 /// What is written to a closed standard output fails, as it should.
 void open_standard_streams() {
@@ -81,6 +98,7 @@ int main(int argc, char** argv) {
   using namespace ergotune;
   try {
     open_standard_streams();
+    let_standard_error_fail();
     std::error_code gone;
     (void)std::filesystem::current_path(gone);
     if (gone) throw UserError("the working folder is not there any more; change to another (cd)");

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "cli/command.hpp"
@@ -65,6 +66,19 @@ void write_winner(const TuneArguments& arguments, const PreparedSession& prepare
        write_wisdom(*arguments.wisdom, wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt)))
     if (!arguments.quiet)
       fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(), written.added > 0 ? "a record was added" : "it has this already");
+}
+
+/// The winner before the answer, which nobody may read to its end (`| head`): what cannot be written is thrown after it.
+template <class Tell>
+void keep_and_tell(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
+  std::exception_ptr unwritten;
+  try {
+    if (answered) write_winner(arguments, prepared);
+  } catch (...) {
+    unwritten = std::current_exception();
+  }
+  tell();
+  if (unwritten) std::rethrow_exception(unwritten);
 }
 
 /// What the command says of a problem and a run, mistakes told.
@@ -127,12 +141,17 @@ std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progr
   };
 }
 
-/// The page, where it was asked for; its link is told even with --quiet.
+/// The page, where it was asked for; its link is told even with --quiet. Without a page it is tuned as well.
 std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
   if (!arguments.watch) return nullptr;
-  auto child = std::make_unique<WatchChild>(prepared.store->file(), prepared.store_session);
-  fmt::print(stderr, "Watch it at {}\n", child->url());
-  return child;
+  try {
+    auto child = std::make_unique<WatchChild>(prepared.store->file(), prepared.store_session);
+    fmt::print(stderr, "Watch it at {}\n", child->url());
+    return child;
+  } catch (const Error& error) {
+    fmt::print(stderr, "note: there is no page: {}\n", error.what());
+    return nullptr;
+  }
 }
 
 /// What --device names, by kind: a text for each, as --device takes it. One where all are of one kind.
@@ -175,23 +194,28 @@ void tune_each(const TuneArguments& arguments, const Asked& asked, const std::ve
   std::vector<SessionResult> results(kinds.size());
   std::vector<std::exception_ptr> failures(kinds.size());
   std::mutex mutex;
+  const auto tune_kind = [&](std::size_t i) {
+    try {
+      const PreparedSession& session = prepared[i];
+      ProgressPrinter printer(arguments.quiet, session.objective->name(), session.objective->unit());
+      printer.set_name(session.device.name);
+      SessionOptions options = asked.options;
+      options.progress = [&](const SessionProgress& p) {
+        const std::lock_guard lock(mutex);
+        printer(p);
+      };
+      results[i] = run_session(prepared[i], options);
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
+  };
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        const PreparedSession& session = prepared[i];
-        ProgressPrinter printer(arguments.quiet, session.objective->name(), session.objective->unit());
-        printer.set_name(session.device.name);
-        SessionOptions options = asked.options;
-        options.progress = [&](const SessionProgress& p) {
-          const std::lock_guard lock(mutex);
-          printer(p);
-        };
-        results[i] = run_session(prepared[i], options);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    });
+    try {
+      threads.emplace_back(tune_kind, i);
+    } catch (const std::system_error&) {
+      tune_kind(i);  // no thread is to be had: one after the other
+    }
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures)
@@ -234,13 +258,14 @@ void tune(const TuneArguments& arguments) {
   asked.options.progress = told_progress(progress, asked.options, arguments.quiet);
   const SessionResult result = run_session(prepared, asked.options);
   progress.finish();
-  if (arguments.json) {
-    print_json(result_document(prepared, result));
-  } else {
-    print_answer(prepared, result, arguments.file, arguments.top);
-  }
+  keep_and_tell(arguments, prepared, !result.best.empty(), [&] {
+    if (arguments.json) {
+      print_json(result_document(prepared, result));
+    } else {
+      print_answer(prepared, result, arguments.file, arguments.top);
+    }
+  });
   if (result.best.empty()) throw Exit{kNoAnswer};
-  write_winner(arguments, prepared);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/processors.hpp"
@@ -43,7 +44,11 @@ void run_all(const std::vector<std::function<void()>>& tasks, unsigned threads) 
     }
   };
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < std::min<std::size_t>(threads, tasks.size()); ++i) others.emplace_back(work);
+  try {
+    for (unsigned i = 1; i < std::min<std::size_t>(threads, tasks.size()); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // fewer do it as well
+  }
   work();
   for (auto& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/processors.hpp"
@@ -260,7 +261,11 @@ Outcome read_lines(const Opened& opened, TextSource& source, int threads) {
       failure = std::current_exception();
     }
   };
-  for (int i = 1; i < threads; ++i) others.emplace_back(guarded);
+  try {
+    for (int i = 1; i < threads; ++i) others.emplace_back(guarded);
+  } catch (const std::system_error&) {
+    // fewer do it as well
+  }
   guarded();
   for (std::thread& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);
