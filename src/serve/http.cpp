@@ -1,10 +1,21 @@
 #include "serve/http.hpp"
 
 #include <event2/buffer.h>
+#include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
 
 namespace ergotune::serve {
 namespace {
+
+constexpr timeval kRest{1, 0};
+
+void listen_again(evutil_socket_t, short, void* listener) { evconnlistener_enable(static_cast<evconnlistener*>(listener)); }
 
 const char* reason(int status) {
   switch (status) {
@@ -59,6 +70,13 @@ void send_answer(evhttp_request* request, const Answer& answer) {
 
 void send_words(evhttp_request* request, int status, const std::string& words) {
   send_answer(request, {status, "text/plain; charset=utf-8", words + "\n"});
+}
+
+void rest(evconnlistener* listener, void*) {
+  static bool said = false;
+  if (!std::exchange(said, true)) std::fprintf(stderr, "note: the page lets nobody in for now: %s\n", std::strerror(errno));
+  if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listen_again, listener, &kRest) == 0)
+    evconnlistener_disable(listener);
 }
 
 }  // namespace ergotune::serve

@@ -114,6 +114,7 @@ struct WatchServer::State {
 };
 
 void WatchServer::State::listen(int wanted) {
+  event_set_log_callback([](int, const char*) {});  // it would write to the session's terminal, for ever where something fails for ever
   base = event_base_new();
   http = base ? evhttp_new(base) : nullptr;
   if (!http) throw Error("libevent cannot begin");
@@ -131,6 +132,7 @@ void WatchServer::State::listen(int wanted) {
   ::getsockname(evhttp_bound_socket_get_fd(socket), reinterpret_cast<sockaddr*>(&address), &size);
   port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
   timer = evtimer_new(base, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->tick(); }, this);
+  evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(socket), rest);
 }
 
 void WatchServer::State::arm(double seconds) {

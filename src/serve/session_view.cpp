@@ -1,6 +1,7 @@
 #include "serve/session_view.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,10 +28,17 @@ SessionInfo session_of(const Store& store, std::int64_t number) {
   return *info;
 }
 
+/// Device and number of a file; zeros where there is none.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 ? std::pair<std::uint64_t, std::uint64_t>{info.st_dev, info.st_ino}
+                                          : std::pair<std::uint64_t, std::uint64_t>{};
+}
+
 }  // namespace
 
 SessionView::SessionView(std::filesystem::path file, std::int64_t session)
-    : file_(std::filesystem::absolute(file)), session_(session), store_(Store::open(file_, true)), scan_(file_, session) {
+    : file_(std::filesystem::absolute(file)), identity_(identity_of(file_)), session_(session), store_(Store::open(file_, true)), scan_(file_, session) {
   const SessionInfo info = session_of(store_, session_);
   Recording& recording = source_.recording;
   recording.file = file_;
@@ -61,6 +69,8 @@ SessionView::SessionView(std::filesystem::path file, std::int64_t session)
 }
 
 SessionView::~SessionView() = default;
+
+bool SessionView::stands() const { return identity_of(file_) == identity_; }
 
 void SessionView::refresh_runs() {
   std::vector<RunInfo> runs = store_.runs(session_);

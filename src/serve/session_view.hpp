@@ -50,6 +50,8 @@ class SessionView {
   /// A CPU is being measured for energy: nobody should work beside it.
   bool quiet() const;
   bool live() const { return live_ != nullptr; }
+  /// False: its store has been deleted, or another is in its place.
+  bool stands() const;
   /// The session that runs, found by its file beside the store.
   void find_live();
 
@@ -76,6 +78,7 @@ class SessionView {
   std::optional<std::string> worked_out(Work& work, const std::optional<std::string>& objective, bool findings);
 
   std::filesystem::path file_;
+  std::pair<std::uint64_t, std::uint64_t> identity_;  ///< of the file
   std::int64_t session_;
   Store store_;
   RowScan scan_;

@@ -57,7 +57,10 @@ std::string Site::id_of(const std::filesystem::path& store, std::int64_t session
 }
 
 SessionView* Site::view(const std::string& id) {
-  if (const auto known = views_.find(id); known != views_.end()) return known->second.get();
+  if (const auto known = views_.find(id); known != views_.end()) {
+    if (known->second->stands()) return known->second.get();
+    views_.erase(known);  // its store was deleted, and perhaps another is in its place
+  }
   const std::size_t colon = folder_ ? id.rfind(':') : 0;
   if (colon == id.npos) return nullptr;
   const std::string_view digits = std::string_view(id).substr(folder_ ? colon + 1 : 0);

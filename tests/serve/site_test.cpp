@@ -74,6 +74,21 @@ class SiteTest : public ::testing::Test {
   std::int64_t session = 0, run = 0;
 };
 
+TEST_F(SiteTest, AStoreThatIsDeletedIsGoneAndANewOneInItsPlaceIsSeen) {
+  Site site(folder / "s.db");
+  add(1, 0.4);
+  store->flush();
+  EXPECT_EQ(ask(site, "/api/session/1/results")["last"], 1);
+  store.reset();
+  for (const char* name : {"s.db", "s.db-wal", "s.db-shm"}) std::filesystem::remove(folder / name);
+  EXPECT_EQ(site.view("1"), nullptr);
+  EXPECT_TRUE(ask(site, "/api/session/1").contains("error"));
+  store = std::make_unique<Store>(Store::open(folder / "s.db"));
+  session = store->session(SessionIdentity{.problem = "another", .device = "d"}, {"x"}, "time", "{}", "{}");
+  EXPECT_EQ(ask(site, "/api/sessions")["sessions"][0]["problem"], "another");
+  EXPECT_EQ(ask(site, "/api/session/1/results")["last"], 0) << "of the new one, not of the file that was";
+}
+
 TEST_F(SiteTest, RowsThatComeWhileItWatchesAreWhatAReportWouldTell) {
   Site site(folder / "s.db");
   add(1, 0.4);
