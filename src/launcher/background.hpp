@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace ergotune::launcher {
@@ -24,12 +25,17 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// `task` throws nothing.
-  void add(std::function<void()> task) {
+  /// `task` throws nothing. False, and nothing is done, where the system gives no thread.
+  bool add(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
+    try {
+      if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
     tasks_.push_back(std::move(task));
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     changed_.notify_one();
+    return true;
   }
 
  private:

@@ -94,7 +94,8 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   if (options.warn) {
     settings.warn = [warn = options.warn, data = options.data](const std::string& message) { warn(message.c_str(), data); };
   } else {
-    settings.warn = [](const std::string& message) { fmt::print(stderr, "ergotune: {}\n", message); };
+    // of an application without a standard error nobody is told: fmt::print would throw, in a thread of ours for one
+    settings.warn = [](const std::string& message) { std::fprintf(stderr, "ergotune: %s\n", message.c_str()); };
   }
   return settings;
 }

@@ -182,12 +182,10 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
   const Constants constants = constants_at(site, entry.key);
   auto wanted = choose(site, constants);
   if (settings_.background && !wait) {
-    if (auto meanwhile = stopgap(site, entry.key, constants, *wanted)) {
+    auto meanwhile = stopgap(site, entry.key, constants, *wanted);
+    if (meanwhile && improve_later(entry)) {
       const Decision* kept = table_.keep(std::move(meanwhile));
       entry.decision.store(kept, std::memory_order_release);
-      const std::lock_guard sites(mutex_);
-      if (!background_) background_ = std::make_unique<Background>();
-      background_->add([this, &entry] { improve(entry); });
       return *kept;
     }
   }
@@ -248,6 +246,13 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
   entry.decision.store(kept, std::memory_order_release);
   entry.settled = true;
   return *kept;
+}
+
+/// False where there is no thread for it.
+bool TunedKernel::improve_later(LaunchEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  if (!background_) background_ = std::make_unique<Background>();
+  return background_->add([this, &entry] { improve(entry); });
 }
 
 void TunedKernel::improve(LaunchEntry& entry) {

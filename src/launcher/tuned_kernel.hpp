@@ -99,6 +99,7 @@ class TunedKernel {
   /// Compiles and loads what is wanted; the default takes the place of what fails.
   void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);
+  bool improve_later(LaunchEntry& entry);
   void improve(LaunchEntry& entry);
   Site& site_at(const Place& place);
   Constants constants_at(const Site& site, const LaunchKey& key) const;

@@ -1,6 +1,8 @@
 // Kernels as an application launches them, on PoCL: through the C++ header, on a context and queue of the application's own.
 #include "ergotune/launcher/launcher.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,13 +12,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.hpp"
+#include "base/process.hpp"
 #include "device/opencl_platform.hpp"
 #include "ergotune/kernel/wisdom_key.hpp"
 #include "ergotune/problem/load.hpp"
+#include "launcher/background.hpp"
 #include "launcher/launch_table.hpp"
 #include "launcher/scalar_bits.hpp"
 
@@ -249,6 +254,54 @@ TEST_F(Application, WhatRunsMeanwhileIsRightForItsSizeToo) {
   const Kernel kernel(file(), given);
   EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064)) << "nothing else is compiled";
   EXPECT_EQ(run(kernel, 1040), std::pair(1016, 1016)) << "64 does not divide it";
+}
+
+/// The shim below this very program (tests/fakes/faults): true in the process that is to fail.
+bool below_the_shim(const std::string& fault) {
+  if (::getenv("ERGOTUNE_FAULT")) return true;
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  ProcessOptions options;
+  options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", fault}};
+  options.timeout = 60;
+  const auto result = run_process({own_program(), fmt::format("--gtest_filter={}.{}", test->test_suite_name(), test->name())}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  return false;
+}
+
+TEST(Background, WithoutAThreadItSaysSo) {
+  if (!below_the_shim("call=thread,nth=1,error=11")) return;
+  Background background;
+  std::promise<void> done;
+  EXPECT_FALSE(background.add([] { FAIL() << "nobody waits for this one"; }));
+  EXPECT_TRUE(background.add([&] { done.set_value(); })) << "and the next time it may be had";
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+TEST_F(Application, WisdomThatIsCutOrNoFileAndACacheThatIsNoneCostNoLaunch) {
+  wise({record(64, 2)});
+  const auto wisdom = folder / "wisdom" / "mark.wisdom";
+  const std::string whole = read_file(wisdom).value();
+  write_file(folder / "nowhere", "a file");
+  Options given = options();
+  given.cache = (folder / "nowhere").string();
+  for (std::size_t length = 0; length < whole.size(); length += whole.size() / 6) {
+    std::ofstream(wisdom) << whole.substr(0, length);  // as who does not rename writes it
+    EXPECT_EQ(run(Kernel(file(), given), 1024), std::pair(16, 16)) << length;
+  }
+  std::filesystem::remove(wisdom);
+  std::filesystem::create_directory(wisdom);
+  warnings.clear();
+  EXPECT_EQ(run(Kernel(file(), given), 1024), std::pair(16, 16));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("cannot be read"));
+  // an application whose standard error takes nothing
+  const int kept = ::dup(STDERR_FILENO), full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ::dup2(full, STDERR_FILENO);
+  given.warn = {};
+  EXPECT_EQ(run(Kernel(file(), given), 1024), std::pair(16, 16));
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  ::close(full);
 }
 
 TEST_F(Application, EightThreadsLaunchAtOnceFromTheFirstCallOn) {
