@@ -17,6 +17,8 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
@@ -27,6 +29,7 @@ namespace ergotune::helper {
 namespace {
 
 constexpr std::size_t kMaxClientsPerUser = 16;
+constexpr double kRest = 1;  // s, after nobody could be let in
 
 class Audit {
  public:
@@ -41,12 +44,23 @@ class Audit {
   ~Audit() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
+  /// A line that its file does not take goes to standard error, with why.
   void operator()(const std::string& line) const {
     const std::string text = fmt::format("{} {}\n", iso_time(wall_seconds()), line);
-    (void)!::write(descriptor_ >= 0 ? descriptor_ : 2, text.data(), text.size());
+    if (descriptor_ >= 0 && write_all(descriptor_, text)) return;
+    const std::string why = descriptor_ >= 0 ? fmt::format("(the audit log cannot be written: {}) ", std::strerror(errno)) : "";
+    write_all(STDERR_FILENO, why + text);
   }
 
  private:
+  static bool write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::write(descriptor, text.data(), text.size());
+      if (n < 0 && errno != EINTR) return false;
+      if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
   int descriptor_ = -1;
 };
 
@@ -132,9 +146,11 @@ class Daemon {
 
  private:
   void turn() {
-    std::vector<pollfd> polled = {{signals_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    const bool resting = host_seconds() < rests_until_;
+    std::vector<pollfd> polled = {{signals_, POLLIN, 0}, {resting ? -1 : listener_, POLLIN, 0}};
     for (const auto& [socket, client] : clients_) polled.push_back({socket, POLLIN, 0});
-    const double left = service_.next_expiry(host_seconds());
+    double left = service_.next_expiry(host_seconds());
+    if (resting && (left < 0 || left > kRest)) left = kRest;
     const int patience = left < 0 ? -1 : static_cast<int>(std::min(left, 3600.0) * 1000) + 1;
     if (::poll(polled.data(), polled.size(), patience) < 0 && errno != EINTR) throw Error("poll failed");
     service_.expire(host_seconds());
@@ -163,7 +179,14 @@ class Daemon {
 
   void welcome() {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (socket < 0) return;
+    if (socket < 0) {
+      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+      // the knock stays, and would be heard again at once and for ever
+      if (!std::exchange(shut_, true)) audit_(fmt::format("nobody is let in for now: {}", std::strerror(errno)));
+      rests_until_ = host_seconds() + kRest;
+      return;
+    }
+    shut_ = false;
     Peer peer;
     std::uint64_t nonce = 0;
     const bool known = identify(socket, peer) && ::getrandom(&nonce, sizeof nonce, 0) == sizeof nonce;
@@ -215,14 +238,20 @@ class Daemon {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return drop(socket);
     clients_[socket].heard_at = host_seconds();
+    const uid_t uid = clients_[socket].uid;
     if (message.msg_flags & MSG_TRUNC) {
-      service_.refused(clients_[socket].uid, fmt::format("a message of more than {} bytes", kMaxMessage), host_seconds());
+      service_.refused(uid, fmt::format("a message of more than {} bytes", kMaxMessage), host_seconds());
       return drop(socket);
     }
-    const auto reply = service_.handle(
-        clients_[socket].number, std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
-    if (reply.empty()) return drop(socket);
-    answer(socket, reply);
+    try {
+      const auto reply = service_.handle(
+          clients_[socket].number, std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
+      if (reply.empty()) return drop(socket);
+      answer(socket, reply);
+    } catch (const std::exception& error) {  // a driver's, or for want of memory: the others are served on
+      audit_(fmt::format("uid {}: the request failed: {}", uid, error.what()));
+      drop(socket);
+    }
   }
 
   // A client that does not read its answers is not waited for.
@@ -250,6 +279,8 @@ class Daemon {
   Service service_;
   std::map<int, Client> clients_;  // by socket
   int listener_ = -1, signals_ = -1;
+  double rests_until_ = 0;
+  bool shut_ = false;
   bool stopping_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -65,10 +66,10 @@ int main(int argc, char** argv) {
     }
     return helper::run_daemon(options);
   } catch (const UserError& error) {
-    fmt::print(stderr, "ergotuned: {}\n", error.what());
+    std::fprintf(stderr, "ergotuned: %s\n", error.what());  // fmt::print throws where nobody can be told
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ergotuned: {}\n", error.what());
+    std::fprintf(stderr, "ergotuned: %s\n", error.what());
     return 1;
   }
 }

@@ -68,6 +68,7 @@ class Restorer {
 
   /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
   std::optional<RestoreReport> wait(double patience) {
+    if (pid_ <= 0) return std::nullopt;  // none could be started; waitpid(-1) would wait for whatever child there is
     std::string text;
     while (true) {
       pollfd polled{pipe_, POLLIN, 0};

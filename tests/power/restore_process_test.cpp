@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
@@ -66,6 +67,22 @@ TEST_F(RestoreApart, PutsEverythingBack) {
     if (std::string(call.function).find("Reset") != std::string::npos) {
       EXPECT_NE(call.pid, getpid()) << "in a process of its own";
     }
+}
+
+// Without a process to be had it is done here, and no other child is waited for. Runs itself below tests/fakes/faults.
+TEST_F(RestoreApart, WithoutAProcessItIsDoneHere) {
+  if (!::getenv("ERGOTUNE_FAULT")) {
+    ProcessOptions options;
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=fork,nth=2,error=11,stays"}};
+    options.timeout = 40;
+    const auto result = run_process({own_program(), "--gtest_filter=RestoreApart.WithoutAProcessItIsDoneHere"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return;
+  }
+  const auto other = ChildProcess::start({"/bin/sleep", "100"});
+  const auto report = restore();
+  EXPECT_TRUE(report.complete) << words_of(report);
+  EXPECT_EQ(nvml.board().locked, 0);
 }
 
 TEST_F(RestoreApart, ACallThatAbortsCostsItsStepOnly) {
