@@ -17,6 +17,8 @@ using namespace protocol;
 
 namespace {
 constexpr int kMostFailuresInARow = 5;
+constexpr double kLook = 1;   ///< s between two looks at the clock while somebody is waited for
+constexpr double kStood = 1;  ///< s; who wakes that much too late stood still
 }
 
 void Scheduler::loop() {
@@ -123,9 +125,15 @@ void Scheduler::wait_for_workers() {
   };
   for (Slot& slot : slots_) watch(slot.seat());
   for (const Seat* seat : farm_->seats()) watch(*seat);
-  if (farm_->starved()) until = std::min(until, host_seconds() + 0.02);
-  ::poll(polled_.data(), polled_.size(),
-         static_cast<int>(std::clamp(std::ceil((until - host_seconds()) * 1000), 0.0, 1e9)));
+  const double now = host_seconds();
+  if (farm_->starved()) until = std::min(until, now + 0.02);
+  if (until < now + 1e5) until = std::clamp(until, now, now + kLook);
+  ::poll(polled_.data(), polled_.size(), static_cast<int>(std::clamp(std::ceil((until - now) * 1000), 0.0, 1e9)));
+  // A batch system suspends a job, a container is paused: the workers stood still as well, and are not late for that.
+  if (const double stood = host_seconds() - until; stood > kStood) {
+    for (Slot& slot : slots_) slot.seat().put_off(stood);
+    for (Seat* seat : farm_->seats()) seat->put_off(stood);
+  }
   std::uint64_t count;
   if (polled_.front().revents != 0) (void)!::read(wake_.number, &count, sizeof count);
 }

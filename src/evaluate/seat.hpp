@@ -49,6 +49,10 @@ class Seat {
   int descriptor() const { return link_ ? link_->channel().descriptor() : -1; }
   /// On host_seconds(): when what is awaited is too late; 0 while nothing is.
   double deadline() const { return deadline_; }
+  /// Time that was nobody's.
+  void put_off(double seconds) {
+    if (deadline_ > 0) deadline_ += seconds;
+  }
   int process() const { return link_ ? link_->process() : 0; }
 
   /// Sends a request (of an idle seat), to be answered within `seconds`.
