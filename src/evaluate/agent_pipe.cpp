@@ -43,7 +43,8 @@ void Pipe::flush() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       break;
     } else if (errno != EINTR) {
-      broken_ = true;  // what it said before is still to be read
+      broken_ = true;
+      ::shutdown(out_, SHUT_WR);  // the other end hears of it now; what it said before is still to be read
     }
   }
   if (broken_ || unsent() == 0) {

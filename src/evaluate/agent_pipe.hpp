@@ -27,6 +27,8 @@ class Pipe {
   std::optional<Message> next();
   /// The other end is gone, and all that it said was taken.
   bool ended() const { return ended_; }
+  /// Nothing that is sent reaches the other end any more.
+  bool broken() const { return broken_; }
   /// On host_seconds(): when something came last, and when something was sent last.
   double heard_at() const { return heard_at_; }
   double said_at() const { return said_at_; }

@@ -90,7 +90,7 @@ void AgentTransport::loop() {
         if (!std::holds_alternative<Beat>(*message)) received_.push_back(std::move(*message));
       }
       pipe_.flush();
-      ended_ = ended_ || pipe_.ended();
+      ended_ = ended_ || pipe_.ended() || pipe_.broken();
     } catch (const FormatError&) {
       ended_ = true;
     }
