@@ -151,9 +151,11 @@ class CommandSensor : public Sensor {
       if (!axis_known_) {
         axis_known_ = true;
         const double wall = wall_seconds();
-        axis_fixed_ = std::abs(delay) < 5 || std::abs(*parsed->time - wall) < 5;
-        offset_ = std::abs(delay) < 5 ? 0 : axis_fixed_ ? now - wall : delay;
+        axis_wall_ = std::abs(delay) >= 5 && std::abs(*parsed->time - wall) < 5;
+        axis_fixed_ = std::abs(delay) < 5 || axis_wall_;
+        offset_ = axis_fixed_ ? 0 : delay;
       }
+      if (axis_wall_) offset_ = now - wall_seconds();  // anew: it may be set meanwhile
       if (!axis_fixed_) offset_ = std::min(offset_, delay);
     }
     lines.push_back(*parsed);
@@ -163,7 +165,7 @@ class CommandSensor : public Sensor {
   std::string error_, pending_;
   pid_t pid_ = -1;
   int output_ = -1;
-  bool ended_ = false, axis_known_ = false, axis_fixed_ = false;
+  bool ended_ = false, axis_known_ = false, axis_fixed_ = false, axis_wall_ = false;
   double offset_ = 0;
 };
 

@@ -1,10 +1,15 @@
 #include "power/command_sensor.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/sensor.hpp"
@@ -70,6 +75,31 @@ TEST(CommandSensor, SaysOnceWhyTheProgramEnded) {
     for (int i = 0; i < 20; ++i) collect(*sensor, 1);
     EXPECT_EQ(sensor->last_error(), first) << "however often it is asked";
   }
+}
+
+// The wall clock is set an hour on while a meter that stamps by it runs. Runs itself below tests/fakes/faults, where it is.
+TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
+  if (!::getenv("ERGOTUNE_FAULT")) {
+    ProcessOptions options;
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=clock,nth=60,error=3600"}};
+    options.timeout = 60;
+    const auto result = run_process({own_program(), "--gtest_filter=CommandSensor.GoesOnWhenTheWallClockIsSet"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return;
+  }
+  const auto set = std::filesystem::temp_directory_path() / fmt::format("ergotune-clock-{}", ::getpid());
+  auto sensor = open_sensor(fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + 3600)) 100; "
+                                        "else echo $(date +%s) 100; fi; done", set.string()));
+  const double offset = wall_seconds() - host_seconds();
+  ASSERT_EQ(collect(*sensor, 1).size(), 1u);
+  while (wall_seconds() - host_seconds() < offset + 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::ofstream(set) << "now";
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  collect(*sensor, 1);
+  const auto readings = collect(*sensor, 3);
+  std::filesystem::remove(set);
+  ASSERT_GE(readings.size(), 3u);
+  EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }
 
 TEST(CommandSensor, NeedsAProgram) { EXPECT_THROW(open_sensor("command:"), UserError); }
