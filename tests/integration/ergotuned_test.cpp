@@ -1,5 +1,6 @@
 // ergotuned as a process, driven through its socket as the command drives it.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include "ergotune/base/random.hpp"
 #include "ergotune/power/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "integration/support/command.hpp"
 #include "power/control_backends.hpp"
 #include "power/guardian_host.hpp"
 #include "power/helper_protocol.hpp"
@@ -336,6 +338,47 @@ TEST_F(Ergotuned, ThePolicyThatRevokesEndsARunningLease) {
   daemon->kill(SIGHUP);
   EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
   EXPECT_FALSE(session->check().ok());
+}
+
+TEST_F(Ergotuned, GoesOnServingWhateverFailsBelowIt) {
+  std::vector<std::string> all;
+  for (const int nth : {1, 2, 3, 5})
+    for (const char* call : {"write,error=28,path=state", "fsync,error=5,path=state", "rename,error=5,path=state", "open,error=24", "look,error=24",
+                             "fork,error=11", "pipe,error=24", "accept,error=24", "read,error=5,path=socket", "write,error=105,path=socket",
+                             "write,error=5,path=max_freq", "thread,error=11", "write,error=28,path=audit", "write,error=0,path=audit,stays"})
+      all.push_back(fmt::format("call={},nth={}", call, nth));
+  const test::TemporaryFolder folder;
+  int fired = 0, served = 0, refused = 0;
+  for (const std::string& fault : test::chosen_faults(all, 9)) {
+    std::filesystem::remove(log);
+    const test::Fault shim(folder, fault);
+    daemon.emplace(ChildProcess::start(arguments()));
+    std::optional<int> ended;
+    const bool begun = eventually([&] { return (ended = daemon->wait(0)) || std::filesystem::exists(socket); });
+    bool set = false;  // what failed once has failed: its next clients are served
+    for (int tries = 0; begun && !ended && !set && tries < 8; ++tries) {
+      try {
+        auto control = usable_control("tegra");
+        if (!control || !control->guarded_elsewhere()) continue;
+        auto session = ControlSession::open(std::move(control));
+        set = session->set(kCore, 510).ok();
+        set = session->finish().complete && set;
+      } catch (const Error&) {
+      }
+    }
+    served += set;
+    refused += ended.has_value();
+    EXPECT_TRUE(set || (ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) <= 2)) << fault << "\n" << audit();
+    EXPECT_TRUE(eventually([&] { return tree.contents() == before; })) << fault << "\n" << audit();
+    if (!ended) daemon->kill(SIGTERM);
+    if (!ended) ended = daemon->wait(20);
+    EXPECT_TRUE(ended && WIFEXITED(*ended)) << fault;
+    EXPECT_EQ(tree.contents(), before) << fault;
+    fired += shim.fired();
+  }
+  take_failed_restores();
+  EXPECT_GT(fired, 3);
+  std::printf("%d calls failed; ergotuned served on %d times, did not begin %d times\n", fired, served, refused);
 }
 
 // What runs as root is to link the least: no database, no compiler, no driver (NVML is opened by its name when it is needed).

@@ -1,4 +1,5 @@
 // An application goes from untuned to tuned: launched, captured, tuned, launched with wisdom. And what the launcher's library is.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +64,31 @@ TEST_F(Heat, TwoProcessesBeginAtOnceWithNothingCompiled) {
   const std::string second = run("heat_tuned");
   EXPECT_EQ(first.wait(), 0);
   EXPECT_EQ(sum_of(second), sum_of(run("heat")));
+}
+
+TEST_F(Heat, RunsWhateverFailsBelowIt) {
+  const std::string right = sum_of(run("heat"));
+  run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heat"}});
+  ASSERT_EQ(ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "1", "--strategy", "random", "--no-confirm", "--device",
+                              "opencl", "-q"}).exit_code, 0);
+  std::vector<std::string> all{"call=look,nth=1,error=13,path=.wisdom"};
+  for (const char* stays : {"", ",stays"})
+    for (const char* call : {"read,nth=1,error=5,path=.wisdom", "open,nth=1,error=28,path=compiled", "read,nth=1,error=0,path=.wisdom", "look,nth=1,error=24,path=compiled",
+                             "write,nth=1,error=28,path=compiled", "rename,nth=1,error=5,path=compiled", "read,nth=1,error=5,path=compiled"})
+      all.push_back(fmt::format("call={}{}", call, stays));
+  int fired = 0, told = 0;
+  for (const std::string& fault : chosen_faults(all, 5)) {
+    std::filesystem::remove_all(folder.path() / "cache" / "ergotune");
+    const Fault shim(folder, fault);
+    const std::string output = run("heat_tuned", {{"ERGOTUNE_WISDOM", "wisdom"}});
+    EXPECT_EQ(sum_of(output), right) << fault << output;
+    const bool unread = fault.find(".wisdom") != std::string::npos && fault.find("error=0") == std::string::npos;
+    EXPECT_EQ(output.find("ergotune: ") != std::string::npos, unread) << fault << output;
+    told += unread;
+    fired += shim.fired();
+  }
+  EXPECT_GT(fired, 2);
+  std::printf("%d calls failed; the application ran each time, and was told %d times\n", fired, told);
 }
 
 // What is only there for tuning is not in an application.

@@ -1,5 +1,6 @@
 // Sessions over several nodes, from outside: agents behind shells and behind a Slurm of two simulated nodes, which are killed,
 // told to go, cut off, and come back. Every configuration is measured once, and none is lost. What they measure is simulated.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -114,6 +115,32 @@ struct Nodes : ::testing::Test {
   }
   std::string words() const { return read_file(folder.path() / "err").value_or(""); }
 };
+
+TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
+  std::vector<std::string> all{"call=clock,nth=3,error=-7200,process=agent", "call=clock,nth=3,error=86400,process=p.toml",
+                               "call=read,nth=1,error=0,stays", "call=write,nth=1,error=0,stays"};
+  for (const int nth : {2, 5, 9, 30})
+    for (const char* process : {"agent", "p.toml"}) {
+      all.push_back(fmt::format("call=read,nth={},error=5,path=socket,process={}", nth, process));
+      all.push_back(fmt::format("call=write,nth={},error=105,path=socket,process={}", nth, process));
+      all.push_back(fmt::format("call=pipe,nth={},error=24,process={}", nth / 2, process));
+      all.push_back(fmt::format("call=fork,nth={},error=11,process={}", nth / 2, process));
+    }
+  ::setenv("ERGOTUNE_SIMULATED_PACE", "0.004", 1);
+  int fired = 0, went_on = 0;
+  for (const std::string& fault : test::chosen_faults(all, 6)) {
+    const test::Fault shim(folder, fault);
+    const auto result = ergotune(folder, command({worker(1), worker(2)}), 60);
+    EXPECT_FALSE(result.timed_out) << fault << result.err;
+    EXPECT_EQ(result.exit_code, 0) << fault << result.err;
+    expect_each_once();
+    fired += shim.fired();
+    went_on += result.exit_code == 0;
+    fs::remove(store);
+  }
+  EXPECT_GT(fired, 3);
+  std::printf("%d calls failed; %d sessions went on\n", fired, went_on);
+}
 
 TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
   const auto result = ergotune(folder, command({worker(1), "echo Welcome to the cluster; " + worker(2)}));

@@ -5,7 +5,10 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "ergotune/device/device.hpp"
 
@@ -78,6 +81,28 @@ nlohmann::json json_of(const ProcessResult& result) {
   EXPECT_FALSE(document.is_discarded())
       << "standard output: " << result.out << "\nstandard error: " << result.err;
   return document;
+}
+
+Fault::Fault(const TemporaryFolder& folder, const std::string& what) : log_(folder.path() / "faults.log") {
+  ::setenv("LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so", 1);
+  ::setenv("ERGOTUNE_FAULT", what.c_str(), 1);
+  ::setenv("ERGOTUNE_FAULT_LOG", log_.c_str(), 1);
+}
+Fault::~Fault() {
+  for (const char* name : {"LD_PRELOAD", "ERGOTUNE_FAULT", "ERGOTUNE_FAULT_LOG"}) ::unsetenv(name);
+  std::error_code ignored;
+  std::filesystem::remove(log_, ignored);
+}
+int Fault::fired() const {
+  std::ifstream in(log_);
+  return static_cast<int>(std::count(std::istreambuf_iterator<char>(in), {}, '\n'));
+}
+
+std::vector<std::string> chosen_faults(const std::vector<std::string>& all, std::size_t step) {
+  if (std::getenv("ERGOTUNE_ALL_FAULTS")) return all;
+  std::vector<std::string> some;
+  for (std::size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+  return some;
 }
 
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store) {
@@ -196,6 +221,23 @@ void work(int n, const float* a, float* b) {{
   for (int i = 0; i < 1000 * turn; ++i) sink = i;
 }}
 '''
+)toml",
+                     count + 1);
+}
+
+std::string simulated_problem(int count) {
+  return fmt::format(R"toml(
+name = "fleet"
+[parameters]
+x = "range(1, {})"
+[simulation]
+flops = 1e9
+efficiency = "0.3 + 0.6 / x"
+[kernel]
+function = "f"
+arguments = []
+[kernel.source.c]
+text = "void f(void) {{}}"
 )toml",
                      count + 1);
 }

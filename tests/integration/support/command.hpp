@@ -35,6 +35,22 @@ ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::stri
 /// Standard output as one JSON document; fails the test with the command's words when it is none.
 nlohmann::json json_of(const ProcessResult& result);
 
+/// Calls of the system fail (tests/fakes/faults says which) in every program that is started while this lives.
+class Fault {
+ public:
+  Fault(const TemporaryFolder& folder, const std::string& what);
+  ~Fault();
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+  /// How many calls have failed so far.
+  int fired() const;
+
+ private:
+  std::filesystem::path log_;
+};
+/// `all` with ERGOTUNE_ALL_FAULTS, else every `step`th.
+std::vector<std::string> chosen_faults(const std::vector<std::string>& all, std::size_t step);
+
 /// The search rows of a store's only session (no rounds of a confirmation): configuration as text -> statuses, one per row.
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store);
 /// What SQLite's integrity check says: "ok".
@@ -48,6 +64,8 @@ std::string faults_problem();
 std::string small_problem();
 /// A host C problem of `count` configurations with one parameter; compiles in tens of milliseconds.
 std::string counting_problem(int count);
+/// A problem of `count` configurations for simulated boards: nothing is compiled.
+std::string simulated_problem(int count);
 /// True where an OpenCL device is there; tests skip otherwise.
 bool has_opencl();
 
