@@ -378,7 +378,7 @@ TEST_F(Ergotuned, GoesOnServingWhateverFailsBelowIt) {
   }
   take_failed_restores();
   EXPECT_GT(fired, 3);
-  std::printf("%d calls failed; ergotuned served on %d times, did not begin %d times\n", fired, served, refused);
+  std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, served, refused);
 }
 
 // What runs as root is to link the least: no database, no compiler, no driver (NVML is opened by its name when it is needed).

@@ -139,7 +139,7 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
     fs::remove(store);
   }
   EXPECT_GT(fired, 3);
-  std::printf("%d calls failed; %d sessions went on\n", fired, went_on);
+  std::printf("%d calls failed; %d commands went on, 0 said why not\n", fired, went_on);
 }
 
 TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
