@@ -3,6 +3,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sched.h>
