@@ -15,6 +15,7 @@
 
 #include "ergotune/kernel/wisdom.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "ergotune/space/search_space.hpp"
 #include "kernel/compile_cache.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/background.hpp"
@@ -113,7 +114,7 @@ class TunedKernel {
   void add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants);
   std::shared_ptr<Code> code_for(Site& site, const Place& place, const Job& job);
   std::shared_ptr<const std::vector<WisdomRecord>> read_all_wisdom() const;
-  std::string values_text(const Configuration& values) const { return ergotune::values_text(problem_, values); }
+  std::string values_text(const Configuration& values) const { return describe(problem_.parameters, values); }
   void warn(const std::string& message) const { settings_.warn(name_ + ": " + message); }
   /// Each message once.
   void warn_once(const std::string& message) const;
