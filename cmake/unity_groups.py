@@ -12,7 +12,7 @@ import sys
 MOST_FILES, MOST_LINES = 10, 1600
 #: A definition or declaration at the first column: its name is the last word before "(", "=", "{", ":" or ";".
 DEFINITION = re.compile(r"^(?=\S)(?!#|//|namespace|using namespace|return|public|private|protected|extern|})(?:[\w:<>,*&\[\]~ ]*?)(?<!::)\b(\w+)\s*(?:\(|=|\{|;|\[|:(?!:)|$)")
-TYPE = re.compile(r"^(?:template.*)?(?:struct|class|enum class|enum)\s+(\w+)", re.M)
+TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum)\s+(\w+)", re.M)
 NAMESPACE = re.compile(r"^(?:using namespace ([\w:]+)|using ([\w:]+::\w+);|namespace ([\w:]+)(?: \{| =.*))", re.M)
 WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept"}
 
