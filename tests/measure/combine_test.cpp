@@ -1,0 +1,193 @@
+// Several of one thing as one: rounds of a confirmation, sensors of a board, inputs of a metric; and what no
+// sensor can say.
+#include "measure/combine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ergotune/measure/energy.hpp"
+#include "measure/energy_plausible.hpp"
+#include "measure/propagate.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Measurement round_of(double time, double error, double gflops) {
+  Measurement m;
+  m.quantities["time"] = {time, error, 4, "device events", "", Provenance::measured};
+  m.quantities["registers"] = {time > 2 ? 40.0 : 32.0, 0, 1, "", "", Provenance::measured};
+  m.metrics["gflops"] = gflops;
+  m.metric_errors["gflops"] = 3;
+  m.times = {time};
+  m.finished_at = 10 * time;
+  return m;
+}
+
+TEST(CombineRounds, TakesTheMeanAndTheLargerError) {
+  // The scatter: values 1, 2, 6 have a variance of 7 and so an error of sqrt(7 / 3); their own errors come to
+  // sqrt(0.03) / 3.
+  std::vector<Measurement> rounds{round_of(1, 0.1, 100), round_of(2, 0.1, 100), round_of(6, 0.1, 100)};
+  rounds[0].warnings = {"power cap"};
+  rounds[1].warnings = {"power cap", "thermal"};
+  rounds[2].quantities["energy"] = {5, 1, 2, "", "", Provenance::measured};
+  const Measurement all = combine(rounds);
+  EXPECT_DOUBLE_EQ(all.quantities.at("time").value, 3);
+  EXPECT_NEAR(all.quantities.at("time").standard_error, std::sqrt(7.0 / 3), 1e-12);
+  EXPECT_EQ(all.quantities.at("time").n, 12);
+  EXPECT_EQ(all.quantities.at("registers").value, 32) << "of the code, not of a round";
+  EXPECT_DOUBLE_EQ(all.metrics.at("gflops"), 100);
+  EXPECT_NEAR(all.metric_errors.at("gflops"), std::sqrt(27.0) / 3, 1e-12) << "no scatter: their own";
+  EXPECT_THAT(all.times, ElementsAre(1, 2, 6));
+  EXPECT_THAT(all.warnings, ElementsAre("power cap", "thermal"));
+  EXPECT_EQ(all.finished_at, 60);
+  EXPECT_EQ(all.status, Status::ok);
+
+  rounds[1].status = Status::not_converged;
+  EXPECT_EQ(combine(rounds).status, Status::not_converged);
+  rounds[2].status = Status::timeout;
+  EXPECT_EQ(combine(rounds).status, Status::timeout);
+  EXPECT_EQ(combine(rounds).times.size(), 1u) << "the failed one as it is";
+}
+
+TEST(CombineRounds, OfWhatNotEveryRoundHasTakesThoseThatHaveIt) {
+  std::vector<Measurement> rounds{round_of(1, 0.5, 10), round_of(1, 0.5, 20), round_of(1, 0.5, 90)};
+  rounds[1].quantities.erase("time");
+  rounds[1].metrics.clear();
+  for (Measurement& round : rounds) round.metric_errors.clear();
+  rounds[0].metrics["exact"] = 1;
+  const Measurement all = combine(rounds);
+  EXPECT_EQ(all.quantities.at("time").n, 8);
+  EXPECT_NEAR(all.quantities.at("time").standard_error, std::sqrt(0.5) / 2, 1e-12);
+  EXPECT_DOUBLE_EQ(all.metrics.at("gflops"), 50);
+  EXPECT_NEAR(all.metric_errors.at("gflops"), 40, 1e-12);
+  EXPECT_EQ(all.metric_errors.count("exact"), 0u);
+}
+
+SlopeEstimate sensor(const char* name, double value, double error) {
+  SlopeEstimate e;
+  e.valid = true;
+  e.value = value;
+  e.standard_error = error;
+  e.degrees = 20;
+  e.n = 5;
+  e.covered = {1, 2};
+  e.method = "m";
+  e.sensor = name;
+  return e;
+}
+
+TEST(CombineSensors, AMeanThatClaimsNoGain) {
+  auto a = sensor("a", 10, 0.1), b = sensor("b", 10.1, 0.2);
+  a.drift = 0.01;
+  b.drift = -0.02;
+  b.covered = {0.5, 2.5};
+  b.degrees = 30;
+  b.repeatability = 0.03;
+  a.systematic = 0.04;
+  a.warnings = {"w"};
+  b.warnings = {"v"};
+  const SlopeEstimate both = combine({a, b});
+  EXPECT_TRUE(both.valid);
+  EXPECT_DOUBLE_EQ(both.value, 10.05);
+  EXPECT_DOUBLE_EQ(both.standard_error, 0.15);
+  EXPECT_EQ(both.n, 10);
+  EXPECT_EQ(both.degrees, 30);
+  EXPECT_EQ(both.covered.from, 0.5);
+  EXPECT_EQ(both.covered.to, 2.5);
+  EXPECT_EQ(both.drift, -0.02);
+  EXPECT_EQ(both.repeatability, 0.03);
+  EXPECT_EQ(both.systematic, 0.04);
+  EXPECT_EQ(both.sensor + " " + both.method, "a,b m and m");
+  EXPECT_THAT(both.warnings, ElementsAre("w", "v"));
+}
+
+TEST(CombineSensors, CoverTheirDisagreementAndSayIt) {
+  const SlopeEstimate apart = combine({sensor("a", 10, 0.1), sensor("b", 11, 0.1)});
+  EXPECT_NEAR(apart.standard_error, std::hypot(0.1, 0.25), 1e-12);
+  EXPECT_THAT(apart.warnings, ElementsAre("sensors disagree by 9.5 %"));
+  const SlopeEstimate little = combine({sensor("a", 100, 0.1), sensor("b", 101, 0.1)});
+  EXPECT_NEAR(little.standard_error, std::hypot(0.1, 0.25), 1e-12);
+  EXPECT_TRUE(little.warnings.empty()) << "under 2 %";
+  EXPECT_DOUBLE_EQ(combine({sensor("a", 10, 0.1), sensor("b", 10.4, 0.1)}).standard_error, 0.1)
+      << "as their errors let expect";
+}
+
+TEST(CombineSensors, ThePoorTheInvalidAndTheUnmeteredStandBack) {
+  EXPECT_EQ(combine({sensor("a", 10, 0.1), sensor("b", 10, 0.31)}).sensor, "a");
+  EXPECT_EQ(combine({sensor("a", 10, 0.1), sensor("b", 10, 0.29)}).sensor, "a,b");
+  auto metered = sensor("b", 10, 0.4), invalid = sensor("c", 10, 0.01);
+  metered.metered = true;
+  invalid.valid = false;
+  invalid.why_not = "it stopped";
+  EXPECT_EQ(combine({sensor("a", 10, 0.1), metered, invalid}).sensor, "b");
+  auto other = invalid;
+  other.why_not = "it went back";
+  EXPECT_EQ(combine({invalid, other}).why_not, "it stopped; it went back");
+  EXPECT_FALSE(combine(std::vector<SlopeEstimate>{}).valid);
+  const SlopeEstimate none = combine({sensor("a", 10, 0.1), sensor("b", 13.1, 0.1)});
+  EXPECT_FALSE(none.valid);
+  EXPECT_EQ(none.why_not, "a says 10 and b says 13.1: neither can be believed");
+  EXPECT_TRUE(combine({sensor("a", 10, 0.1), sensor("b", 12.9, 0.1)}).valid);
+  EXPECT_TRUE(combine({sensor("a", 10, 0.1), sensor("b", 20, 2)}).valid)
+      << "who knows nothing contradicts nobody";
+  auto rail = sensor("b", 20, 0.1);
+  rail.scope = SensorScope::module;
+  EXPECT_TRUE(combine({sensor("a", 10, 0.1), rail}).valid) << "of another part of the machine";
+}
+
+TEST(Propagate, ErrorsToFirstOrder) {
+  std::vector<UncertainInput> inputs{{"a", 3.0, 0.1}, {"b", 4.0, 0.2}, {"c", 5, 0}, {"d", 1.0, INFINITY}};
+  const auto value = propagate(Expression::parse("a * b + c + 0 * d"), inputs);
+  EXPECT_DOUBLE_EQ(value->value, 17);
+  EXPECT_NEAR(value->standard_error, std::hypot(0.4, 0.6), 1e-12);
+  EXPECT_EQ(inputs[0].value.as_real(), 3) << "as they were";
+  EXPECT_FALSE(propagate(Expression::parse("a / (c - 5)"), inputs));
+  EXPECT_FALSE(propagate(Expression::parse("a + nobody"), inputs));
+  EXPECT_FALSE(propagate(Expression::parse("1e300 * a * 1e300"), inputs));
+  EXPECT_EQ(propagate(Expression::parse("c * 2"), inputs)->standard_error, 0);
+}
+
+TEST(Plausible, NoBoardDrawsThat) {
+  SensorInfo info;
+  EXPECT_EQ(why_implausible(info, 1e9) + why_implausible(info, 0), "") << "nobody knows its bounds";
+  info.least_power = 5;
+  info.most_power = 500;
+  EXPECT_EQ(why_implausible(info, 5) + why_implausible(info, 500), "");
+  EXPECT_THAT(why_implausible(info, 4.9), HasSubstr("4.9 W, which no powered board draws"));
+  EXPECT_THAT(why_implausible(info, 501), HasSubstr("501 W, far above"));
+  EXPECT_EQ(why_implausible(info, NAN), "it reads no number");
+  SensorTrace trace;
+  trace.info = info;
+  for (int i = 0; i < 19; ++i) trace.readings.push_back({0.1 * i, 100});
+  EXPECT_TRUE(plausible(trace));
+  trace.readings.push_back({2, 1000});
+  EXPECT_FALSE(plausible(trace));
+  auto few = trace;
+  EXPECT_EQ(drop_implausible(few), "") << "one of twenty is dropped in silence";
+  EXPECT_EQ(few.readings.size(), 19u);
+  trace.readings.push_back({3, 1});
+  trace.readings.push_back({INFINITY, 100});
+  EXPECT_EQ(drop_implausible(trace), "it reads no number") << "three of 22 are too many";
+  EXPECT_EQ(trace.readings.size(), 19u);
+  trace.info.kind = SensorKind::cumulative_energy;
+  trace.readings.push_back({4, 1e6});
+  EXPECT_TRUE(plausible(trace)) << "joules, not watts";
+}
+
+TEST(Plausible, WhatACalibrationLeavesOpen) {
+  SensorInfo info;
+  info.gain_error = 0.02;
+  info.level = 200;
+  info.level_error = 3;
+  EXPECT_DOUBLE_EQ(calibration_error(info, 200), 3.0 / 200);
+  EXPECT_DOUBLE_EQ(calibration_error(info, 400), 5.0 / 400);
+  EXPECT_DOUBLE_EQ(calibration_error(info, 0), 0);
+}
+
+}  // namespace
+}  // namespace ergotune
