@@ -117,29 +117,36 @@ struct Nodes : ::testing::Test {
 };
 
 TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
-  std::vector<std::string> all{"call=clock,nth=3,error=-7200,process=agent", "call=clock,nth=3,error=86400,process=p.toml",
-                               "call=read,nth=1,error=0,stays", "call=write,nth=1,error=0,stays"};
+  const std::string one = "process=agent --node " + tag + "-1", session = "process=p.toml";
+  std::vector<std::string> all{"call=clock,nth=3,error=-7200," + one, "call=clock,nth=3,error=86400," + session, "call=read,nth=1,error=0,stays",
+                               "call=write,nth=1,error=0,stays"};
   for (const int nth : {2, 5, 9, 30})
-    for (const char* process : {"agent", "p.toml"}) {
-      all.push_back(fmt::format("call=read,nth={},error=5,path=socket,process={}", nth, process));
-      all.push_back(fmt::format("call=write,nth={},error=105,path=socket,process={}", nth, process));
-      all.push_back(fmt::format("call=pipe,nth={},error=24,process={}", nth / 2, process));
-      all.push_back(fmt::format("call=fork,nth={},error=11,process={}", nth / 2, process));
+    for (const std::string& process : {one, session}) {
+      all.push_back(fmt::format("call=read,nth={},error=5,path=socket,{}", nth, process));
+      all.push_back(fmt::format("call=write,nth={},error=105,path=socket,{}", nth, process));
+      all.push_back(fmt::format("call=pipe,nth={},error=24,{}", nth / 2, process));
+      all.push_back(fmt::format("call=fork,nth={},error=11,{}", nth / 2, process));
     }
   ::setenv("ERGOTUNE_SIMULATED_PACE", "0.004", 1);
-  int fired = 0, went_on = 0;
+  int fired = 0, went_on = 0, refused = 0;
   for (const std::string& fault : test::chosen_faults(all, 6)) {
-    const test::Fault shim(folder, fault);
-    const auto result = ergotune(folder, command({worker(1), worker(2)}), 60);
-    EXPECT_FALSE(result.timed_out) << fault << result.err;
-    EXPECT_EQ(result.exit_code, 0) << fault << result.err;
+    {
+      const test::Fault shim(folder, fault);
+      const auto result = ergotune(folder, command({worker(1), worker(2)}), 60);
+      fired += shim.fired();
+      EXPECT_FALSE(result.timed_out) << fault << result.err;
+      (result.exit_code == 0 ? went_on : refused) += 1;
+      const auto said = result.err.find("ergotune: ");
+      EXPECT_EQ(result.exit_code != 0, said != std::string::npos) << fault << result.err;
+      EXPECT_TRUE(said == std::string::npos || result.err.find("\nergotune: ", said) == std::string::npos) << fault << result.err;
+      if (fault.ends_with(one)) EXPECT_EQ(result.exit_code, 0) << "the other node goes on: " << fault << result.err;
+    }
+    json_of(ergotune(folder, command({worker(3)})));
     expect_each_once();
-    fired += shim.fired();
-    went_on += result.exit_code == 0;
     fs::remove(store);
   }
   EXPECT_GT(fired, 3);
-  std::printf("%d calls failed; %d commands went on, 0 said why not\n", fired, went_on);
+  std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, went_on, refused);
 }
 
 TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
