@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
 
+#include "base/descendants.hpp"
 #include "base/files.hpp"
 #include "base/supervisor.hpp"
 #include "ergotune/base/clock.hpp"
@@ -417,9 +419,11 @@ TEST_F(ProgramOnABoard, HoweverItIsKilledSettingsComeBackAndNothingRuns) {
 
 TEST_F(ProgramOnABoard, CtrlCEndsTheProgramAndPutsThingsBack) {
   ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--no-store", "--", app(), "100000", "60"});
-  const double deadline = host_seconds() + 20;
-  while (!some_process_mentions(app() + "\n") && !some_process_mentions(app()) && host_seconds() < deadline) ::usleep(20'000);
-  ::usleep(300'000);
+  const auto runs = [&] {
+    const auto started = descendants_of(session.pid());
+    return std::ranges::any_of(started, [](pid_t pid) { return text_of_file(fmt::format("/proc/{}/cmdline", pid)).starts_with(app()); });
+  };
+  for (const double deadline = host_seconds() + 60; !runs() && host_seconds() < deadline;) ::usleep(20'000);
   session.kill(SIGINT);
   const auto status = session.wait(20);
   ASSERT_TRUE(status);
