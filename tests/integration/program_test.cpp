@@ -421,7 +421,9 @@ TEST_F(ProgramOnABoard, CtrlCEndsTheProgramAndPutsThingsBack) {
   ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--no-store", "--", app(), "100000", "60"});
   const auto runs = [&] {
     const auto started = descendants_of(session.pid());
-    return std::ranges::any_of(started, [](pid_t pid) { return text_of_file(fmt::format("/proc/{}/cmdline", pid)).starts_with(app()); });
+    return std::ranges::any_of(started, [this](pid_t pid) {
+      return read_file(fmt::format("/proc/{}/cmdline", pid)).value_or("").starts_with(app());
+    });
   };
   for (const double deadline = host_seconds() + 60; !runs() && host_seconds() < deadline;) ::usleep(20'000);
   session.kill(SIGINT);
