@@ -149,8 +149,11 @@ bool serve_all(int listener, std::vector<Connection>& connections, const Watched
     ::close(connections[i].socket);
     connections.erase(connections.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  if (polled[0].revents)
-    if (const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC); socket >= 0) connections.push_back({socket, {}});
+  if (polled[0].revents) {
+    const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket >= 0) connections.push_back({socket, {}});
+    else ::usleep(20'000);  // no descriptor for who knocks, and who knocks stays
+  }
   return true;
 }
 
