@@ -135,7 +135,7 @@ TEST(Program, ACompressorIsTunedCheckedAndFoundAgain) {
   folder.write("data", data + "more\n");
   EXPECT_EQ(json_of(ergotune(folder, tune("gzip.toml", {"--store", "g.db"})))["evaluated"], 2) << "other data, other results";
   const auto one = json_of(ergotune(folder, {"measure", "gzip.toml", "--config", "{\"LEVEL\": 1}", "--json", "--max-seconds", "0.2", "--precision", "0.5"}));
-  EXPECT_EQ(one["status"], "ok") << one;
+  EXPECT_TRUE(one["status"] == "ok" || one["status"] == "not_converged") << one << " (the second on a machine full of other work)";
 }
 
 const char* const kFailures = R"toml(
