@@ -1,8 +1,8 @@
 """unity_groups.py SOURCE...: which files may be compiled as one. Prints "GROUP FILE", groups numbered from 0.
 
 For who builds everything once (ERGOTUNE_UNITY, cmake/ErgotuneLayers.cmake). Names of our own files' anonymous namespaces stand at the
-first column; two files that define the same one, even as overloads, are kept apart, and so are files of different namespaces and a file
-that defines what some header calls a type.
+first column; two files that define the same one, even as overloads, are kept apart, and so are files that bring in different names of others
+("using"), and a file that defines what some header calls a type. Which namespaces they open does not matter.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ MOST_FILES, MOST_LINES = 10, 1600
 #: A definition or declaration at the first column: its name is the last word before "(", "=", "{", ":" or ";".
 DEFINITION = re.compile(r"^(?=\S)(?!#|//|namespace|using namespace|return|public|private|protected|extern|})(?:[\w:<>,*&\[\]~ ]*?)(?<!::)\b(\w+)\s*(?:\(|=|\{|;|\[|:(?!:)|$)")
 TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum)\s+(\w+)", re.M)
-NAMESPACE = re.compile(r"^(?:using namespace ([\w:]+)|using ([\w:]+::\w+);|namespace ([\w:]+)(?: \{| =.*))", re.M)
+USING = re.compile(r"^(?:using namespace ([\w:]+)|using ([\w:]+::\w+);)", re.M)
 WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept"}
 
 
@@ -22,9 +22,9 @@ def names(text):
     return {line if line.startswith("using ") else m.group(1) for line in text.splitlines() if (m := DEFINITION.match(line))} - WORDS
 
 
-def spaces(text):
-    """The namespaces that a file opens or uses; names that it gives to others count by their words."""
-    return frozenset("".join(found) for found in NAMESPACE.findall(text))
+def brought_in(text):
+    """The namespaces and names of others that a file uses as its own; names that it gives to others count by their words."""
+    return frozenset("".join(found) for found in USING.findall(text))
 
 
 def header_types(root):
@@ -34,10 +34,10 @@ def header_types(root):
 
 def main(files):
     types = header_types(pathlib.Path(__file__).resolve().parents[1])
-    groups = []  # [namespaces, names, lines, files]
+    groups = []  # [brought in, names, lines, files]
     for file in files:
         text = pathlib.Path(file).read_text()
-        mine, where, lines = names(text), spaces(text), text.count("\n")
+        mine, where, lines = names(text), brought_in(text), text.count("\n")
         alone = bool({name for name in TYPE.findall(text)} & types)
         for group in groups:
             if not alone and group[0] == where and not group[1] & mine and group[2] + lines <= MOST_LINES and len(group[3]) < MOST_FILES:
