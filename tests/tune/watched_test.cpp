@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -110,15 +111,17 @@ TEST_F(WatchedTest, ConfirmNowEndsTheSearchAndConfirms) {
 TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {
   options.confirm = false;
   options.budget.seconds = 1;
+  std::atomic<std::size_t> measured{0};
   evaluator.before_result = [&](std::size_t results) {
+    ++measured;
     if (results == 3) reader->ask(kPause);
   };
   live->describe(session, false, {});
   std::thread other([&] {
     while (shown()["state"] != "paused") ::usleep(1000);
-    const std::size_t before = evaluator.requests.size();
+    const std::size_t before = measured;
     ::usleep(1'300'000);
-    EXPECT_EQ(evaluator.requests.size(), before);
+    EXPECT_EQ(measured, before);
     reader->take_back(kPause);
   });
   const SessionResult result = run();
