@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -29,12 +30,29 @@ Json document(const SessionProgress& progress) {
           {"seconds_left", number(progress.seconds_left)}};
 }
 
+/// Removes what killed sessions left beside the store. On a file system that machines share a process of another one looks as if
+/// it were gone: what was written to within the hour stays.
+void remove_leftovers(const std::filesystem::path& store) {
+  namespace fs = std::filesystem;
+  const std::string prefix = store.filename().string() + "-live-";
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code error;
+  for (fs::directory_iterator entry(store.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    if (now - entry->last_write_time(ignored) < std::chrono::hours(1) || ignored) continue;
+    const auto file = LiveFile::open(entry->path());
+    if (file && !file->owner_lives()) fs::remove(entry->path(), ignored);
+  }
+}
+
 }  // namespace
 
 LiveSession::LiveSession(const std::filesystem::path& store) {
   if (store.empty()) return;
   static std::atomic<int> made = 0;
   path_ = std::filesystem::absolute(fmt::format("{}-live-{}-{}", store.string(), ::getpid(), ++made));
+  remove_leftovers(std::filesystem::absolute(store));
   file_ = LiveFile::create(path_);
   if (!file_) return;
   before_ = live_path();

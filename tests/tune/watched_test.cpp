@@ -1,8 +1,10 @@
 // What a session shows to those who watch, and what it does when they ask.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -127,6 +129,27 @@ TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {
   const SessionResult result = run();
   other.join();
   EXPECT_EQ(result.evaluated, 40u) << "its second was not spent by the pause: " << result.stopped_because;
+}
+
+TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("ergotune-left-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  for (const char* name : {"s.db-live-1-1", "s.db-live-1-2", "other.db-live-1-1"}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto kept = LiveFile::create(folder / name);
+      ::_exit(kept ? 0 : 1);  // as one that was killed
+    }
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    ASSERT_TRUE(fs::exists(folder / name));
+    if (std::string(name) != "s.db-live-1-2") fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  const LiveSession session(folder / "s.db");
+  EXPECT_FALSE(fs::exists(folder / "s.db-live-1-1"));
+  EXPECT_TRUE(fs::exists(folder / "s.db-live-1-2")) << "it may be another machine's";
+  EXPECT_TRUE(fs::exists(folder / "other.db-live-1-1")) << "another store's";
+  fs::remove_all(folder);
 }
 
 TEST_F(WatchedTest, WhereNothingCanBeShownItGoesOn) {
