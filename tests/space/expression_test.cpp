@@ -8,27 +8,12 @@
 
 #include "ergotune/base/random.hpp"
 #include "space/expression_tree.hpp"
+#include "space/python_cases.hpp"
 
 namespace ergotune {
 namespace {
 
 using ::testing::HasSubstr;
-
-const Constants kNames{{"a", 7},
-                       {"b", -3},
-                       {"n", 4096},
-                       {"x", 0.5},
-                       {"y", -2.75},
-                       {"t", true},
-                       {"f", false},
-                       {"s", "abc"},
-                       {"big", std::int64_t{9007199254740993}},
-                       {"huge", std::int64_t{9223372036854775807}}};
-
-struct Case {
-  const char* text;
-  const char* result;  // Python's repr
-};
 
 constexpr Case kCases[] = {
     {"1 + 2 * 3", "7"},
@@ -151,8 +136,7 @@ constexpr Case kCases[] = {
 };
 
 TEST(Expression, EvaluatesAsPythonDoes) {
-  for (const auto& [text, result] : kCases)
-    EXPECT_EQ(Expression::parse(text).evaluate(kNames).to_literal(), result) << text;
+  expect_as_python(kCases);
 }
 
 TEST(Expression, PrintsWithFewParenthesesAndParsesBack) {

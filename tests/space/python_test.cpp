@@ -4,14 +4,10 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/space/expression.hpp"
+#include "space/python_cases.hpp"
 
 namespace ergotune {
 namespace {
-
-struct Case {
-  const char* text;
-  const char* result;  // Python's repr
-};
 
 // clang-format off
 constexpr Case kCases[] = {
@@ -156,25 +152,7 @@ constexpr Case kCases[] = {
 };
 // clang-format on
 
-TEST(Expression, EvaluatesTheRareAsPythonDoesToo) {
-  const Constants names{{"a", 7},
-                        {"b", -3},
-                        {"n", 4096},
-                        {"x", 0.5},
-                        {"y", -2.75},
-                        {"t", true},
-                        {"f", false},
-                        {"s", "abc"},
-                        {"big", std::int64_t{9007199254740993}},
-                        {"huge", std::int64_t{9223372036854775807}}};
-  for (const auto& [text, result] : kCases) {
-    try {
-      EXPECT_EQ(Expression::parse(text).evaluate(names).to_literal(), result) << text;
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << text << ": " << error.what();
-    }
-  }
-}
+TEST(Expression, EvaluatesTheRareAsPythonDoesToo) { expect_as_python(kCases); }
 
 TEST(Occupancy, CountsInTheDevicesUnitsAndRefusesNonsense) {
   const auto blocks = [](const char* text, const Constants& more = {}) {
