@@ -22,8 +22,8 @@ endfunction()
 
 # ergotune_layer(NAME [COLD] [USES layer...] [LIBRARIES target...])
 # One static library per folder of src/. USES names the layers below whose headers it may include; the linker then
-# holds the layering: a layer that reaches up does not link. COLD: nothing in it is hot; a wheel, which everybody builds
-# from nothing, compiles it with -O1 (a quarter less processor time).
+# holds the layering: a layer that reaches up does not link. COLD: nothing in it is hot, or some µs a
+# configuration are all that it costs; a wheel, which everybody builds from nothing, compiles it with -O1 (a quarter less processor time).
 function(ergotune_layer name)
   cmake_parse_arguments(ARG "COLD" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp
