@@ -62,18 +62,19 @@ std::string block(const BestResult& best) {
 
 std::string to_c_header(const std::vector<BestResult>& best) {
   const std::string problem = best.empty() ? "problem" : best.front().problem;
-  const std::string guard = fmt::format("{}_TUNED_H", macro_name(problem));
+  const std::string name = macro_name(problem);
+  const std::string guard = fmt::format("{}{}_TUNED_H", std::isdigit(static_cast<unsigned char>(name[0])) ? "PROBLEM_" : "", name);
   std::string text = fmt::format(
       "/* Tuned parameters of {}, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
       "#ifndef {}\n#define {}\n\n",
       in_comment(problem), guard, guard);
   std::set<std::string> devices;
   for (const BestResult& entry : best) {
-    const std::string name = macro_name(entry.device);
+    const std::string target = macro_name(entry.device);
     if (entry.problem != problem) continue;  // its macros may have the same names
-    if (!devices.insert(name).second) continue;  // the first entry of a device holds
+    if (!devices.insert(target).second) continue;  // the first entry of a device holds
     text +=
-        fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", name, block(entry));
+        fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
   }
   if (!best.empty()) text += fmt::format("#else /* default */\n{}#endif\n", block(best.front()));
   return text + fmt::format("\n#endif /* {} */\n", guard);

@@ -217,6 +217,20 @@ TEST_F(Reading, T4InEveryUnitAndWord) {
               HasSubstr("no T4 file"));
 }
 
+TEST_F(Reading, T4sObjectiveFollowsItsColumn) {
+  for (const auto& [wanted, becomes] :
+       {std::pair{"nvml_energy", "nvml_energy"}, {"ps_energy", "energy"}, {"core_freq", "core_clock"}, {"own", "own"}}) {
+    const Recording both = read("o.T4.json", std::string(R"({"results": [{"configuration": {"b": 1}, "invalidity": "correct", "objectives": [")") +
+                                                 wanted + R"("], "measurements": [{"name": "nvml_energy", "value": 7, "unit": "J"},
+      {"name": "ps_energy", "value": 8, "unit": "J"}, {"name": "energy", "value": 9, "unit": "J"}, {"name": "power", "value": 10},
+      {"name": "own", "value": 11}]}]})");
+    EXPECT_EQ(both.objective.text, becomes);
+    EXPECT_EQ(both.measurement(0).quantities.at("energy").value, 8);
+    EXPECT_EQ(both.measurement(0).quantities.at("energy_metric").value, 9) << "with a unit it was measured";
+    EXPECT_EQ(both.measurement(0).metrics.at("power"), 10) << "without a unit the user computed it";
+  }
+}
+
 TEST_F(Reading, CsvOfAnyHand) {
   const Recording r =
       read("some.thing.csv",

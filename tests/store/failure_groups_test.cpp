@@ -13,13 +13,16 @@ TEST(FailureGroups, NumbersAndScratchFoldersMakeNoKindOfTheirOwn) {
   groups.add(3, Status::runtime_error, "c[17] is 81, not 7.5");
   groups.add(4, Status::compile_error, "/tmp/ergotune-host-Zz9/kernel.c:3: error: 5 is odd");
   groups.add(5, Status::wrong_result, "c[170] is 8, not 7");
+  groups.add(6, Status::wrong_result, "c[1] is 2e+30, not 1e-05");
+  groups.add(7, Status::wrong_result, "c[1] is 5e, not 1e+");
   const auto list = groups.list();
-  ASSERT_EQ(list.size(), 3u);
-  EXPECT_EQ(list[0].count, 3u);
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[0].count, 4u);
   EXPECT_EQ(list[0].first, 1u);
   EXPECT_EQ(list[0].message, "c[5] is 3.25, not 7") << "the first one's, whole";
   EXPECT_EQ(list[1].count, 2u);
   EXPECT_EQ(list[2].status, Status::runtime_error) << "the same words of another status";
+  EXPECT_EQ(list[3].first, 7u) << "a letter after a number is no exponent";
 }
 
 TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {

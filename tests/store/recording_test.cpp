@@ -287,6 +287,9 @@ TEST_F(RecordingTest, ReadsAStoredSession) {
     Measurement good;
     good.quantities["time"] = {0.25, 0.01, 12, "device events", "", Provenance::measured};
     good.metrics["bandwidth"] = 48;
+    good.metric_errors["bandwidth"] = 3;
+    good.message = "wide";
+    good.compile_seconds = 1, good.verify_seconds = 2, good.measure_seconds = 3, good.tuner_seconds = 4;
     store.add(session, {128, 2, 1410}, bad);
     store.add(session, {128, 2, 1410}, good);
     store.add(session, {64, 1, 1275}, bad);
@@ -301,8 +304,18 @@ TEST_F(RecordingTest, ReadsAStoredSession) {
   EXPECT_THAT(r.parameters[2].values, ElementsAre(1275, 1410));
   EXPECT_EQ(r.parameters[2].kind, ParameterKind::core_clock_mhz);
   EXPECT_EQ(r.measurement(0).quantities.at("time").n, 12);
-  EXPECT_EQ(r.measurement(0).metrics.at("bandwidth"), 48);
+  const Measurement m = r.measurement(0);
+  EXPECT_EQ(m.metrics.at("bandwidth"), 48);
+  EXPECT_EQ(m.metric_errors.at("bandwidth"), 3);
+  EXPECT_THAT(r.column("bandwidth")->n, IsEmpty()) << "one value of it";
+  EXPECT_EQ(m.message, "wide");
+  EXPECT_EQ(m.compile_seconds, 1);
+  EXPECT_EQ(m.verify_seconds, 2);
+  EXPECT_EQ(m.measure_seconds, 3);
+  EXPECT_EQ(m.tuner_seconds, 4);
   EXPECT_EQ(r.statuses[1], Status::timeout);
+  EXPECT_EQ(r.messages.size(), 1u);
+  EXPECT_TRUE(std::isnan(r.column("time")->value[1]));
   EXPECT_THROW(load_recording(file, 7), UserError);
 }
 

@@ -99,7 +99,7 @@ TEST(Store, ARowOfAnotherLengthThanTheParametersIsNoRecording) {
     load_recording(file);
     FAIL() << "read past the row's end";
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("1 values for 2 parameters"));
+    EXPECT_THAT(error.what(), HasSubstr("s.db: the store is damaged: row 2 has 1 values for 2 parameters"));
   }
 }
 
