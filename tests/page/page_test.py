@@ -394,9 +394,13 @@ class Pages(Case):
         file = self.folder / "two.db"
         for device in ("sim:a100", "sim:h100"):
             ergotune("tune", VECTOR_ADD, "--device", device, "--store", file, "-q", "--objective", "energy")
+        (self.folder / "bad.db").write_bytes(b"SQLite format 3\0" + b"x" * 4096)
         watch = self.watch(self.folder)
         page = self.open(watch.url)
         page.wait("window.ergotune && ergotune.model.sessions.length >= 2")
+        listed = page.value("[...document.querySelectorAll('#session option')].filter(o => o.disabled).map(o => o.textContent).join()")
+        self.assertIn("cannot be read", listed)
+        self.assertIn("bad.db", listed)
         page.value("ergotune.openSession('two.db:2')")
         page.wait("ergotune.model.head && ergotune.model.head.device.includes('H100')")
         page.value("ergotune.openView('compare')")

@@ -98,8 +98,9 @@ async function listSessions() {
   const unreadable = answer.sessions.find(s => s.error);
   if (!answer.first && unreadable) throw new Error(unreadable.error);
   const select = byId('session');
-  select.hidden = model.sessions.length < 2;
-  select.replaceChildren(...model.sessions.map(s => element('option', {value: s.id, selected: s.id === (model.id || answer.first)}, `${s.id}: ${s.problem} on ${s.device} (${s.rows})`)));
+  select.hidden = answer.sessions.length < 2;
+  select.replaceChildren(...answer.sessions.map(s => s.error ? element('option', {disabled: true}, `cannot be read: ${s.error}`) :
+    element('option', {value: s.id, selected: s.id === (model.id || answer.first)}, `${s.id}: ${s.problem} on ${s.device} (${s.rows})`)));
   return answer.first;
 }
 
