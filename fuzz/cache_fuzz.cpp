@@ -1,10 +1,10 @@
 // Recordings of any content: caches, T4, CSV, gzip. A mistake is a UserError and nothing else; what is read
 // is whole.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "ergotune/base/error.hpp"
@@ -13,14 +13,21 @@
 
 namespace {
 
-/// One file, written anew for every input.
+/// One file, written anew for every input, in a folder of its own: what lies beside a recording is looked at as well.
+struct Folder {
+  Folder() {
+    if (!::mkdtemp(name.data())) __builtin_trap();
+  }
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(name, error);
+  }
+  std::string name = "/tmp/ergotune_cache_fuzz_XXXXXX";
+};
+
 const std::string& file_name() {
-  static const std::string name = [] {
-    std::string text = "/tmp/ergotune_cache_fuzz_XXXXXX";
-    const int descriptor = ::mkstemp(text.data());
-    if (descriptor >= 0) ::close(descriptor);
-    return text;
-  }();
+  static const Folder folder;
+  static const std::string name = folder.name + "/recording";
   return name;
 }
 

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -21,13 +23,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kScratchName = "ergotune-host-";
+
+/// Folders of processes that were killed while they compiled: no compiler takes a day.
+void remove_leftovers(const fs::path& folder) {
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code gone;
+    if (!entry->path().filename().string().starts_with(kScratchName)) continue;
+    const auto written = fs::last_write_time(entry->path(), gone);
+    if (!gone && written < long_ago) fs::remove_all(entry->path(), gone);  // another user's stay: they cannot be removed
+  }
+}
+
 /// A folder that goes with the object.
 class ScratchFolder {
  public:
   ScratchFolder() {
     std::error_code missing;
     const fs::path folder = fs::temp_directory_path(missing);
-    std::string name = (folder / "ergotune-host-XXXXXX").string();
+    static std::once_flag once;
+    std::call_once(once, [&] { remove_leftovers(folder); });
+    std::string name = (folder / kScratchName).string() + "XXXXXX";
     if (missing || !mkdtemp(name.data()))
       throw UserError(fmt::format("no folder for compiling can be made ({}: {}); set TMPDIR to a folder that is there and has room",
                                   missing ? "TMPDIR" : name, missing ? missing.message() : std::strerror(errno)));

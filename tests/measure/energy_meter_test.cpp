@@ -22,19 +22,7 @@ using testing::HasSubstr;
 class EnergyOnFakeBoard : public testing::Test {
  protected:
   void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
-  /// The library maps its state once per process: all tests of one process share one file.
-  static FakeNvml& fake(const std::string& description) {
-    static FakeNvml* instance = nullptr;
-    if (!instance) {
-      instance = new FakeNvml(description);
-    } else {
-      const pthread_mutex_t mutex = instance->state().mutex;
-      fake_nvml::initialise(instance->state(), description);
-      instance->state().mutex = mutex;
-    }
-    instance->use_here();
-    return *instance;
-  }
+  static FakeNvml& fake(const std::string& description) { return FakeNvml::shared(description); }
 
   struct Outcome {
     EnergyResult result;

@@ -30,20 +30,7 @@ void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duratio
 class Nvml : public testing::Test {
  protected:
   void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
-  /// The library maps its state once per process, so all tests of one process share one fake.
-  static FakeNvml& fake(const std::string& description = "generation=hopper devices=2") {
-    static FakeNvml* instance = nullptr;
-    if (!instance) {
-      instance = new FakeNvml(description);
-    } else {
-      auto& state = instance->state();
-      const pthread_mutex_t mutex = state.mutex;
-      fake_nvml::initialise(state, description);
-      state.mutex = mutex;
-    }
-    instance->use_here();
-    return *instance;
-  }
+  static FakeNvml& fake(const std::string& description = "generation=hopper devices=2") { return FakeNvml::shared(description); }
 };
 
 TEST(PciAddress, EverySpellingBecomesOne) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "presets.hpp"
@@ -29,6 +30,20 @@ class FakeNvml {
   }
   FakeNvml(const FakeNvml&) = delete;
   FakeNvml& operator=(const FakeNvml&) = delete;
+
+  /// The one of this process, begun anew: a library maps its state once per process, so all tests of one share it.
+  static FakeNvml& shared(const std::string& description) {
+    static std::optional<FakeNvml> instance;
+    if (!instance) {
+      instance.emplace(description);
+    } else {
+      const pthread_mutex_t mutex = instance->state().mutex;
+      initialise(instance->state(), description);
+      instance->state().mutex = mutex;
+    }
+    instance->use_here();
+    return *instance;
+  }
 
   const std::string& path() const { return path_; }
   /// For child processes.
