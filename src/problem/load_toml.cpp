@@ -94,55 +94,17 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   return problem;
 }
 
-/// The position after the string that begins at `at`; a single-line one ends at its line's end at the latest.
-std::size_t after_toml_string(const std::string& text, std::size_t at) {
-  const char quote = text[at];
-  const std::string triple(3, quote);
-  const bool multiline = text.compare(at, 3, triple) == 0;
-  for (std::size_t i = at + (multiline ? 3 : 1); i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (multiline ? text.compare(i, 3, triple) == 0 : text[i] == quote || text[i] == '\n') {
-      return i + (multiline ? 3 : 1);
-    }
-  }
-  return text.size();
-}
-
-/// TOML has characters beyond ASCII in strings and comments only. Checked here because toml++ 3.3 meets them
-/// elsewhere with undefined behaviour (its test for white space between U+00A1 and U+0499).
-void check_characters(const std::string& text, const std::string& file) {
-  // A byte-order mark is allowed.
-  for (std::size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();) {
-    const char c = text[i];
-    if (c == '"' || c == '\'') {
-      i = after_toml_string(text, i);
-    } else if (c == '#') {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (static_cast<unsigned char>(c) < 0x80) {
-      ++i;
-    } else {
-      const auto before = std::string_view(text).substr(0, i);
-      const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-      const auto begin = before.rfind('\n') + 1;  // npos + 1 is 0
-      throw UserError(
-          "this is not TOML: a character that is not ASCII stands outside quotes; put the name or text in "
-          "quotes",
-          {file, static_cast<int>(line), static_cast<int>(i - begin) + 1});
-    }
-  }
-}
-
 }  // namespace
 
 Problem load_toml_problem(const std::string& text, const std::filesystem::path& file) {
-  check_characters(text, file.string());
   toml::table document;
   try {
     document = toml::parse(text, file.string());
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;
-    throw UserError(fmt::format("this is not TOML: {}", error.description()),
+    const auto words = error.description();
+    const bool ascii = std::all_of(words.begin(), words.end(), [](unsigned char c) { return c < 0x80; });
+    throw UserError(fmt::format("this is not TOML: {}{}", words, ascii ? "" : "; names and text that are not ASCII stand in quotes"),
                     {file.string(), static_cast<int>(begin.line), static_cast<int>(begin.column)});
   }
   const Table root(document, kWholeFile, file.string(), {file.string(), 0, 0});
