@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "energy_fake_device.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/energy.hpp"
@@ -79,8 +81,8 @@ TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   while (streamer.next_mark()) {
   }
   const LaunchAxis axis(streamer.stream());
-  EXPECT_GE(axis.pauses().size(), 5u);
-  EXPECT_GT(axis.pauses().front().length(), 0.03);
+  const auto& pauses = axis.pauses();  // on a busy machine there are shorter ones too
+  EXPECT_GE(std::count_if(pauses.begin(), pauses.end(), [](const TimeSpan& pause) { return pause.length() > 0.03; }), 5);
   const auto per = axis.time_per_launch({axis.begin(), axis.end()});
   EXPECT_NEAR(per.seconds, 1e-3, 2e-5);
   EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);
