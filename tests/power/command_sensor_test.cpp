@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/sensor.hpp"
+#include "power/journal.hpp"
 
 namespace ergotune {
 namespace {
@@ -34,6 +36,9 @@ TEST(CommandLineOfASensor, Forms) {
   EXPECT_EQ(*parse_command_line("12.5 300")->time, 12.5);
   EXPECT_EQ(parse_command_line("12.5,300.25")->watts, 300.25);
   EXPECT_EQ(parse_command_line("12.5\t300 W\r")->watts, 300);
+  EXPECT_EQ(parse_command_line("12.5;300")->watts, 300);
+  EXPECT_EQ(*parse_command_line("12.5;300")->time, 12.5);
+  EXPECT_EQ(parse_command_line("42.5 W")->watts, 42.5);
   EXPECT_FALSE(parse_command_line("42.5")->time);
   for (const char* nonsense : {"", "time watts", "1 2 3", "nan nan", "1 inf", "1 2x"})
     EXPECT_FALSE(parse_command_line(nonsense)) << nonsense;
@@ -102,7 +107,68 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }
 
-TEST(CommandSensor, NeedsAProgram) { EXPECT_THROW(open_sensor("command:"), UserError); }
+TEST(CommandSensor, NeedsAProgram) {
+  EXPECT_THROW(open_sensor("command:"), UserError);
+  EXPECT_THROW(open_sensor("command"), UserError);
+  EXPECT_NO_THROW(open_sensor("command::")) << "the shell's own";
+}
+
+/// The reading of a line of this time.
+Reading at(double time) {
+  const auto readings = collect(*open_sensor(fmt::format("command:echo {:.6f} 100; sleep 60", time)), 1);
+  return readings.empty() ? Reading{} : readings.front();
+}
+
+TEST(CommandSensor, TimesOfOurClockAndOfTheWallsStandOthersAreThoseOfTheirArrival) {
+  const double begin = host_seconds(), offset = wall_seconds() - begin;
+  EXPECT_NEAR(at(begin - 2).time, begin - 2, 1e-3);
+  EXPECT_NEAR(at(wall_seconds() - 2).time + offset, wall_seconds() - 2, 1.5);
+  EXPECT_LT(at(wall_seconds() - 2).time + offset, wall_seconds() - 1.9);
+  for (const double foreign : {host_seconds() - 5.5, host_seconds() + 3600, 12.0, wall_seconds() - 5.5}) {
+    const double before = host_seconds(), time = at(foreign).time;
+    EXPECT_GE(time, before) << foreign;
+    EXPECT_LE(time, host_seconds()) << foreign;
+  }
+}
+
+TEST(CommandSensor, ALineMayComeInPiecesAndIsCorrected) {
+  const auto sensor = open_sensor("command:printf '0.5\\n12'; sleep 0.05; printf '3\\n'; sleep 60");
+  SensorInfo info = sensor->info();
+  info.gain = 2;
+  info.offset = 3;
+  sensor->set_info(info);
+  const double before = host_seconds();
+  const auto readings = collect(*sensor, 2);
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_EQ(readings[0].value, 4);
+  EXPECT_EQ(readings[1].value, 249);
+  EXPECT_GE(readings[1].time, before);
+  EXPECT_LE(readings[1].time, host_seconds());
+}
+
+TEST(CommandSensor, SaysWhatWasNoPowerButNotACommentsWords) {
+  const auto said = [](const std::string& command) {
+    const auto sensor = open_sensor("command:" + command);
+    collect(*sensor, 1);
+    return sensor->last_error();
+  };
+  EXPECT_THAT(said("echo rubbish"), testing::HasSubstr("not \"seconds watts\": rubbish"));
+  EXPECT_THAT(said("echo 0"), testing::HasSubstr("left out a reading of 0 W"));
+  EXPECT_EQ(said("echo '# seconds watts'; echo"), "the sensor program has ended with exit code 0");
+  EXPECT_EQ(said("/dev/null 2>/dev/null"), "the sensor program has ended with exit code 126: it cannot be executed");
+  EXPECT_EQ(said("exec >&-; sleep 60"), "the sensor program has closed its output");
+}
+
+TEST(CommandSensor, TakesItsProgramAndWhatThatStartedWithIt) {
+  auto sensor = open_sensor("command:sleep 60 & echo $!; wait");
+  const auto readings = collect(*sensor, 1);
+  ASSERT_EQ(readings.size(), 1u);
+  const auto child = static_cast<pid_t>(readings[0].value);
+  EXPECT_EQ(::kill(child, 0), 0);
+  sensor.reset();
+  for (int look = 0; look < 3000 && process_alive(child, process_start_ticks(child)); ++look) ::usleep(1000);
+  EXPECT_FALSE(process_alive(child, process_start_ticks(child)));
+}
 
 }  // namespace
 }  // namespace ergotune

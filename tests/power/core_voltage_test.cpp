@@ -30,6 +30,13 @@ TEST(CoreVoltage, IsTheGraphicsVoltageOfWhatNvidiaSmiPrints) {
   EXPECT_DOUBLE_EQ(voltage_in(kPrinted).value(), 0.84375);
   EXPECT_FALSE(voltage_in("        Graphics                          : N/A\n"));
   EXPECT_FALSE(voltage_in("        Graphics                          : 0.000 mV\n"));
+  EXPECT_FALSE(voltage_in("        Graphics                          : 900 V\n"));
+  EXPECT_FALSE(voltage_in("        Graphics                          : 100 mV\n"));
+  EXPECT_TRUE(voltage_in("        Graphics                          : 101 mV\n"));
+  EXPECT_TRUE(voltage_in("        Graphics                          : 2999 mV\n"));
+  EXPECT_FALSE(voltage_in("        Graphics                          : 3000 mV\n"));
+  EXPECT_FALSE(voltage_in("        Product                           : 900 mV Graphics\n"));
+  EXPECT_FALSE(voltage_in("        Graphics 900 mV\n"));
   EXPECT_FALSE(voltage_in("No devices were found\n"));
   EXPECT_FALSE(voltage_in(""));
 }
@@ -54,12 +61,17 @@ TEST(CoreVoltage, OfATegraIsItsRegulators) {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   };
+  write("regulator.0/microvolts", "800000\n");  // of no name
   write("regulator.1/name", "vdd-cpu\n");
   write("regulator.1/microvolts", "900000\n");
   write("regulator.2/name", "vdd-gpu\n");
   write("regulator.2/microvolts", "712500\n");
   setenv("ERGOTUNE_SYSFS_ROOT", folder.path.c_str(), 1);
   EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), 0.7125);
+  for (const auto& [text, volts] : {std::pair{"100000", 0.0}, {"100500", 0.1005}, {"2999999", 2.999999}, {"3000000", 0.0}, {"off", 0.0}}) {
+    write("regulator.2/microvolts", text);
+    EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), volts) << text;
+  }
   unsetenv("ERGOTUNE_SYSFS_ROOT");
   EXPECT_FALSE(voltage_in("Graphics : 5000 mV"));
 }

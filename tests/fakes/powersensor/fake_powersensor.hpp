@@ -28,6 +28,8 @@ struct FakePowersensorOptions {
   double clock_error = 0;  ///< of the device's clock: 1e-3 runs 0.1 % fast
   bool answers = true;     ///< false: something else is on this line
   bool channels_in_use = true;
+  int unscaled = -1;      ///< this channel in use has a scale of 0
+  char last_word = 'D';   ///< PowerSensor 3: what ends the configuration; 0: nothing does
 };
 
 /// What both have in common: the pseudo-terminal and the thread behind it.
@@ -139,7 +141,7 @@ class FakePowersensor3 : public FakeSerialDevice {
       if (byte != 's') return;
       if (++configuring_ == 8) {
         configuring_ = -1;
-        send({'D'});
+        if (options_.last_word) send({static_cast<unsigned char>(options_.last_word)});
       } else {
         send(record(configuring_));
       }
@@ -182,7 +184,7 @@ class FakePowersensor3 : public FakeSerialDevice {
     std::vector<unsigned char> bytes(41, 0);
     const bool current = channel % 2 == 0;
     const float reference = current ? kAmpereReference : kVoltReference;
-    const float sensitivity = current ? kAmpereSensitivity : kVoltSensitivity;
+    const float sensitivity = channel == options_.unscaled ? 0 : current ? kAmpereSensitivity : kVoltSensitivity;
     std::memcpy(&bytes[32], &reference, 4);
     std::memcpy(&bytes[36], &sensitivity, 4);
     bytes[40] = channel < 4 && options_.channels_in_use;
@@ -194,7 +196,7 @@ class FakePowersensor3 : public FakeSerialDevice {
   Random dither_{9};
 };
 
-/// Two sensors in use of five, each with half of the power.
+/// Two sensors in use of five, each with half of the power, though not of the same kind.
 class FakePowersensor2 : public FakeSerialDevice {
  public:
   explicit FakePowersensor2(FakePowersensorOptions options = {}) : FakeSerialDevice(std::move(options)) {
@@ -207,7 +209,8 @@ class FakePowersensor2 : public FakeSerialDevice {
     if (byte == 'r') {
       std::vector<unsigned char> memory(60, 0);
       for (int sensor = 0; sensor < 2 && options_.channels_in_use; ++sensor) {
-        const float record[] = {12, 0.06f, 1.5f};
+        const float type = sensor == options_.unscaled ? 0 : kRecords[sensor][1];
+        const float record[] = {kRecords[sensor][0], type, kRecords[sensor][2]};
         std::memcpy(&memory[static_cast<std::size_t>(sensor) * 12], record, 12);
       }
       send(memory);
@@ -224,8 +227,8 @@ class FakePowersensor2 : public FakeSerialDevice {
       const double t = started_ + static_cast<double>(sets_) * kPeriod;
       for (unsigned sensor = 0; sensor < 5; ++sensor) {
         const double watts = options_.power(t) / 2;
-        const double exact =
-            sensor < 2 ? (watts + 1.5) / (2.5 / 512 * 12 / 0.06) + 512 + dither_.uniform() : 512;
+        const auto& [volt, type, null_level] = kRecords[sensor % 2];
+        const double exact = sensor < 2 ? (watts + null_level) / (2.5 / 512 * volt / type) + 512 + dither_.uniform() : 512;
         const auto level = static_cast<unsigned>(exact);
         out.push_back(static_cast<unsigned char>(sensor << 5 | (level >> 5 & 31)));
         out.push_back(static_cast<unsigned char>(0xE0 | (level & 31)));
@@ -234,6 +237,8 @@ class FakePowersensor2 : public FakeSerialDevice {
   }
 
  private:
+  /// Volt, type, level at no power.
+  static constexpr float kRecords[2][3] = {{12, 0.06f, 1.5f}, {24, 0.15f, -2}};
   std::uint64_t sets_ = 0;
   Random dither_{11};
 };
