@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <set>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/power/control.hpp"
+#include "power/effective_user.hpp"
 
 namespace ergotune {
 namespace {
@@ -18,6 +22,71 @@ TEST(ClockOutcome, SaysWhatRanInstead) {
   EXPECT_EQ(describe_clock_outcome(1410, 1400, {"power_cap"}), "") << "within 1 %";
   EXPECT_EQ(describe_clock_outcome(300, 293, {}), "") << "within half a step";
   EXPECT_NE(describe_clock_outcome(300, 315, {}), "");
+}
+
+/// Variables that are others while it lives.
+class Variables {
+ public:
+  explicit Variables(std::map<std::string, const char*> values) {
+    for (const auto& [name, value] : values) {
+      const char* before = std::getenv(name.c_str());
+      before_[name] = before ? std::optional<std::string>(before) : std::nullopt;
+      if (value)
+        ::setenv(name.c_str(), value, 1);
+      else
+        ::unsetenv(name.c_str());
+    }
+  }
+  ~Variables() {
+    for (const auto& [name, value] : before_) value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
+  const auto here = std::filesystem::current_path();
+  {
+    const Variables set({{"ERGOTUNE_NVML", "lib/nvml.so"}, {"ERGOTUNE_SYSFS_ROOT", "tree"}, {"ERGOTUNE_STATE_DIR", "state"},
+                         {"ERGOTUNE_HELPER_SOCKET", "/tmp/socket"}});
+    const auto environment = ControlEnvironment::from_environment();
+    EXPECT_EQ(environment.nvml_library, here / "lib/nvml.so");
+    EXPECT_EQ(environment.sysfs_root, here / "tree");
+    EXPECT_EQ(environment.state_folder, here / "state");
+    EXPECT_EQ(environment.helper_socket, "/tmp/socket");
+  }
+  const Variables none({{"ERGOTUNE_NVML", "libnvml.so"}, {"ERGOTUNE_SYSFS_ROOT", nullptr}, {"ERGOTUNE_STATE_DIR", nullptr},
+                        {"ERGOTUNE_HELPER_SOCKET", nullptr}, {"XDG_STATE_HOME", "/home/x/state"}});
+  const auto environment = ControlEnvironment::from_environment();
+  EXPECT_EQ(environment.nvml_library, "libnvml.so") << "a name that the loader looks for";
+  EXPECT_EQ(environment.sysfs_root, "/");
+  EXPECT_EQ(environment.helper_socket, "/run/ergotune/ergotuned.sock");
+  if (::geteuid() == 0) {
+    EXPECT_EQ(environment.state_folder, "/var/lib/ergotune");
+  }
+  const EffectiveUser nobody;
+  EXPECT_EQ(ControlEnvironment::from_environment().state_folder, "/home/x/state/ergotune");
+  const Variables homeless({{"XDG_STATE_HOME", nullptr}, {"HOME", nullptr}});
+  EXPECT_EQ(ControlEnvironment::from_environment().state_folder, here / ".local/state/ergotune");
+}
+
+TEST(ControlIds, AreOfKnownKinds) {
+  ControlEnvironment environment;
+  environment.sysfs_root = "/nowhere";
+  environment.nvml_library = "/nowhere/libnvidia-ml.so.1";
+  for (const auto& [id, words] : {std::pair{"nvml", "/nowhere/libnvidia-ml.so.1"}, {"nvml:3", "/nowhere/libnvidia-ml.so.1"}, {"tegra", "no Tegra"},
+                                  {"amdgpu", "no such amdgpu card"}, {"amdgpu:card3", "no such amdgpu card"},
+                                  {"cpufreq", "no frequency policies"}, {"nvmlx", "controls are named"}, {"cpu", "controls are named"}}) {
+    try {
+      open_control(id, environment);
+      ADD_FAILURE() << id;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr(words), ::testing::HasSubstr("there is no control on this machine"))) << id;
+    }
+  }
 }
 
 TEST(ControlOrder, VisitsEqualSettingsTogetherAndStartsWithTheCurrent) {

@@ -122,6 +122,7 @@ TEST(ControlRanges, TakeWhatIsThere) {
   const auto core = ControlQuantity::core_clock_mhz;
   EXPECT_EQ(nearest_value(list, 700), 600);
   EXPECT_EQ(nearest_value(list, 800), 900);
+  EXPECT_EQ(nearest_value(list, 750), 600) << "the lower of two that are as near";
   EXPECT_EQ(nearest_value(list, 5000), 1200);
   EXPECT_EQ(check_value(core, list, 900.4).status, ControlStatus::ok);
   EXPECT_EQ(check_value(core, list, 899.5).status, ControlStatus::invalid_value);
@@ -156,6 +157,7 @@ TEST(ClockOutcome, ToleratesAShareOrHalfAStep) {
   EXPECT_TRUE(same_clock(300, 307.5, 0.01));
   EXPECT_FALSE(same_clock(300, 308, 0.01));
   EXPECT_EQ(describe_clock_outcome(0, 900, {}), "");
+  EXPECT_EQ(describe_clock_outcome(1, 900, {}), "asked 1 MHz, ran 900 MHz");
   EXPECT_EQ(describe_clock_outcome(900, NAN, {}), "");
   EXPECT_EQ(describe_clock_outcome(900, 1200, {"power_cap"}), "asked 900 MHz, ran 1200 MHz")
       << "a cap makes nothing faster";

@@ -66,7 +66,7 @@ TEST(Powersensor3Device, ConfigurationsThatGiveNoPowerAreRefused) {
   EXPECT_THAT(refusal(FakePowersensor3(options).path(), open_powersensor3), HasSubstr("sensitivity 0"));
   options.unscaled = 7;  // not in use
   EXPECT_EQ(refusal(FakePowersensor3(options).path(), open_powersensor3), "");
-  for (const char end : {'X', '\0'}) {
+  for (const char end : {'X', 'd'}) {
     options.last_word = end;
     EXPECT_THAT(refusal(FakePowersensor3(options).path(), open_powersensor3), HasSubstr("does not end its configuration"));
   }

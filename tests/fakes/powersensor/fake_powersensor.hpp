@@ -29,7 +29,7 @@ struct FakePowersensorOptions {
   bool answers = true;     ///< false: something else is on this line
   bool channels_in_use = true;
   int unscaled = -1;      ///< this channel in use has a scale of 0
-  char last_word = 'D';   ///< PowerSensor 3: what ends the configuration; 0: nothing does
+  char last_word = 'D';   ///< PowerSensor 3: what ends the configuration
 };
 
 /// What both have in common: the pseudo-terminal and the thread behind it.
@@ -141,7 +141,7 @@ class FakePowersensor3 : public FakeSerialDevice {
       if (byte != 's') return;
       if (++configuring_ == 8) {
         configuring_ = -1;
-        if (options_.last_word) send({static_cast<unsigned char>(options_.last_word)});
+        send({static_cast<unsigned char>(options_.last_word)});
       } else {
         send(record(configuring_));
       }
