@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kept_numbers.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -44,6 +46,45 @@ TEST(Settling, WhatStillRisesDoesNotSettle) {
   EXPECT_FALSE(settling->seconds && *settling->seconds < 1.0);
   EXPECT_GT(settling->drift, 5);
   EXPECT_FALSE(settling_of({"x", {0, 1, 2}, {1, 1, 1}}, 3)) << "too few values";
+}
+
+/// All that is told of a series of a load of 3 s.
+std::vector<double> told(const std::vector<double>& times, const std::vector<double>& values) {
+  const auto settling = settling_of({"x", times, values}, 3);
+  if (!settling) return {};
+  return {settling->before, settling->final, settling->band, settling->seconds.value_or(-1), settling->most, settling->drift};
+}
+
+TEST(Settling, OfASeriesNumberByNumber) {
+  const std::vector<double> times = {-1, -0.6, -0.5, -0.1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5};
+  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 203, 200, 200, 900}), {40, 201, 5.196152423, 1.5, 220, 0}, 1e-6);
+  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 200, 200, 200, 900}), {40, 200, 4, 1.5, 220, 0}, 1e-6);
+  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 100, 200, 300, 900}), {40, 200, 300, 0, 300, 200}, 1e-6);
+  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 230, 200, 200, 200, 900}), {40, 200, 4, -1, 230, 0}, 1e-6);
+  EXPECT_TRUE(told({0, 0.5, 1, 1.5, 2}, {1, 1, 1, 1, 1}).empty()) << "five values";
+  EXPECT_FALSE(told({0, 0.5, 1, 1.5, 2, 2.5}, {1, 1, 1, 1, 1, 1}).empty());
+  EXPECT_TRUE(told({0, 0.5, 1, 1.5, 1.6, 1.7, 2.5}, {1, 1, 1, 1, 1, 1, 1}).empty()) << "one value at the end";
+}
+
+TEST(PowerTraces, LinesThatAreNoneAreNamed) {
+  const auto complaint = [](const std::string& text) -> std::string {
+    try {
+      trace_from_csv(text, {"t.csv", 0, 0});
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint("time_s,series,value\n\n1,power,2\n"), "");
+  EXPECT_NE(complaint("time_s,series,value\n\n1,power\n").find("t.csv:3"), std::string::npos);
+  EXPECT_NE(complaint("time_s,series,value\n1,power,2x\n").find("\"2x\""), std::string::npos);
+  const PowerTrace trace = trace_from_csv("time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n1,reason:x,1\n4,reason:x,0\n", {});
+  EXPECT_EQ(trace.board.size(), 3u);
+  EXPECT_EQ(trace.power.size(), 1u);
+  EXPECT_EQ(trace.reasons.at(0).name, "x");
+  EXPECT_EQ(trace.reasons.at(0).from, 1);
+  EXPECT_EQ(trace.reasons.at(0).to, 4);
+  EXPECT_EQ(trace.find("b"), nullptr);
 }
 
 TEST(PowerTraces, AreTheSameFromTheirFile) {
