@@ -99,6 +99,77 @@ TEST(HelperPolicy, MistakesAreNamedWithTheirPlace) {
   }
 }
 
+/// What is said of a policy; empty where it is taken.
+std::string complaint(const std::string& text) {
+  try {
+    parse_policy(text, "p.toml");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(HelperPolicy, NumbersHaveBounds) {
+  for (const char* good : {"lease_seconds = 3600", "changes_per_second = 1000", "burst = 1000000", "lease_seconds = 0.5"})
+    EXPECT_EQ(complaint(good), "") << good;
+  for (const char* bad : {"lease_seconds = 3601", "changes_per_second = 1001", "burst = 1000001", "burst = 0", "burst = \"many\""})
+    EXPECT_THAT(complaint(bad), HasSubstr("must be a number above 0, at most")) << bad;
+  EXPECT_EQ(parse_policy("burst = 0.25", "p").burst, 1) << "a change at a time";
+  EXPECT_EQ(parse_policy("burst = 2", "p").burst, 2);
+}
+
+TEST(HelperPolicy, RulesAreWholeAndTheirBoundsInOrder) {
+  const auto rule = [](const std::string& more) { return complaint("[[allow]]\nusers=[0]\ndevices=[\"*\"]\n" + more); };
+  for (const char* good : {"power_limit_w=[0, 0]", "power_limit_w=[5, 5]", "memory_clock_mhz=[1, 2.5]", "take_over=false", "groups=[0, 4294967294]"})
+    EXPECT_EQ(rule(good), "") << good;
+  for (const char* bad : {"power_limit_w=[1]", "power_limit_w=[1, 2, 3]", "power_limit_w=[-1, 2]", "power_limit_w=[2, 1]", "power_limit_w=5",
+                          "power_limit_w=[\"a\", 2]", "power_limit_w=[1, inf]", "power_limit_w=[nan, 5]"})
+    EXPECT_THAT(rule(bad), HasSubstr("lowest, highest")) << bad;
+  EXPECT_THAT(rule("groups=[\"no-such-group\"]"), HasSubstr("there is no group \"no-such-group\""));
+  EXPECT_THAT(rule("groups=[4294967295]"), HasSubstr("a group is a name or a number"));
+  EXPECT_THAT(rule("groups=3"), HasSubstr("groups must be a list"));
+  EXPECT_THAT(complaint("[[allow]]\nusers=[0]\ndevices=[\"\"]"), HasSubstr("a device is named"));
+  EXPECT_THAT(complaint("[[allow]]\nusers=[0]\ndevices=[7]"), HasSubstr("a device is named"));
+  EXPECT_EQ(complaint("[[allow]]\ngroups=[0]\ndevices=[\"*\"]"), "") << "groups alone will do";
+  EXPECT_NE(parse_policy("[[allow]]\nusers=[0]\ndevices=[\"key\"]", "p").rule_for({1, 0, {}}, "id", "key"), nullptr) << "by its key";
+}
+
+TEST(HelperPolicy, BoundsBelongToTheRange) {
+  Rule rule;
+  rule.bounds[ControlQuantity::core_clock_mhz] = {400, 800};
+  ControlRange range;
+  range.supported = true;
+  range.values = {399, 400, 800, 801};
+  range.default_value = 399;
+  const auto narrowed = clamp_range(range, rule, ControlQuantity::core_clock_mhz);
+  EXPECT_THAT(narrowed.values, ::testing::ElementsAre(400, 800));
+  EXPECT_EQ(narrowed.default_value, 400);
+  range.values = {100, 900};
+  EXPECT_FALSE(clamp_range(range, rule, ControlQuantity::core_clock_mhz).supported);
+  range.values.clear();
+  range.low = 800;
+  range.high = 900;
+  EXPECT_TRUE(clamp_range(range, rule, ControlQuantity::core_clock_mhz).supported) << "one value";
+  range.default_value.reset();
+  EXPECT_FALSE(clamp_range(range, rule, ControlQuantity::core_clock_mhz).default_value);
+  range.supported = false;
+  EXPECT_FALSE(clamp_range(range, rule, ControlQuantity::core_clock_mhz).supported);
+}
+
+TEST(HelperPolicy, AFileOfASensibleSizeIsRead) {
+  control_trees::Tree tree;
+  const auto file = tree.root() / "policy.toml";
+  chmod(tree.root().c_str(), 0755);
+  for (const auto& [size, good] : {std::pair{(1u << 20) - 1, true}, {1u << 20, false}}) {
+    std::ofstream(file) << "#" << std::string(size - 1, 'x');
+    chmod(file.c_str(), 0644);
+    if (good)
+      EXPECT_NO_THROW(load_policy(file.string())) << size;
+    else
+      EXPECT_THROW(load_policy(file.string()), UserError) << size;
+  }
+}
+
 TEST(HelperPolicy, AFileThatOthersCanWriteIsRefused) {
   control_trees::Tree tree;
   const auto file = tree.root() / "policy.toml";

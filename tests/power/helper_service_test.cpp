@@ -281,5 +281,77 @@ TEST_F(HelperService, ReadsBackWhatItHasSet) {
   EXPECT_EQ(clock(), "510000000") << "set again, though it was set before";
 }
 
+TEST_F(HelperService, RequestsAreRationed) {
+  auto client = come(1000);
+  const auto accepted = [&](int tries) {
+    int count = 0;
+    for (int i = 0; i < tries; ++i) count += std::holds_alternative<DevicesAnswer>(ask(client, ListRequest{}));
+    return count;
+  };
+  EXPECT_EQ(accepted(210), 200) << "at once";
+  now += 0.5;
+  EXPECT_EQ(accepted(60), 50) << "a hundred a second";
+  now += 100;
+  int acquired = 0;
+  for (int i = 0; i < 15; ++i) acquired += status(client, AcquireRequest{"nothing", "x", 0, false}) == ControlStatus::invalid_value;
+  EXPECT_EQ(acquired, 10) << "a lease counts for twenty";
+}
+
+TEST_F(HelperService, RefusalsAreToldAsLongAsThereAreFew) {
+  for (int i = 0; i < 25; ++i) service->refused(7, "knocking", now);
+  EXPECT_THAT(log, SizeIs(20));
+  EXPECT_EQ(log.back(), "uid 7: refused: knocking");
+  service->refused(8, "knocking", now);
+  EXPECT_THAT(log, SizeIs(21)) << "another user";
+  service->refused(7, "knocking", now + 9);
+  EXPECT_THAT(log, SizeIs(21));
+  service->refused(7, "knocking", now + 10.5);
+  EXPECT_EQ(log.back(), "uid 7: refused: knocking (and 6 more before it)");
+  service->refused(7, "knocking", now + 21);
+  EXPECT_EQ(log.back(), "uid 7: refused: knocking");
+  service->refused(7, std::string(300, 'x') + "\n", now + 100);
+  EXPECT_EQ(log.back(), "uid 7: refused: " + std::string(200, 'x'));
+}
+
+TEST_F(HelperService, TheLeaseThatEndsFirstIsWaitedFor) {
+  control_trees::add_cpufreq(tree);
+  start("[[allow]]\nusers=[1000]\ndevices=[\"*\"]\ncore_clock_mhz=[400, 3000]\n");
+  auto client = come(1000);
+  EXPECT_EQ(service->clients(), 1u);
+  EXPECT_LT(service->next_expiry(now), 0) << "there is none";
+  EXPECT_FALSE(service->holds_lease(client.number));
+  ASSERT_EQ(done(client, AcquireRequest{"tegra", "x", 8, false}).seconds, 8);
+  EXPECT_TRUE(service->holds_lease(client.number));
+  ASSERT_EQ(done(client, AcquireRequest{"cpufreq", "x", 4, false}).seconds, 4);
+  EXPECT_NEAR(service->next_expiry(now), 4, 1e-9);
+  EXPECT_NEAR(service->next_expiry(now + 3), 1, 1e-9);
+  EXPECT_EQ(service->next_expiry(now + 20), 0);
+  service->expire(now + 4);
+  EXPECT_EQ(service->leases(), 1u) << "its time is up to the moment";
+  EXPECT_NEAR(service->next_expiry(now + 4), 4, 1e-9);
+  ASSERT_EQ(status(client, SetRequest{kTegraGpu, kCore, 1020.3}), ControlStatus::ok) << "by its key";
+  EXPECT_EQ(clock(), "1020000000") << "the value of the list that is meant";
+  now += 7;
+  ASSERT_EQ(status(client, RenewRequest{"tegra"}), ControlStatus::ok);
+  EXPECT_NEAR(service->next_expiry(now), 8, 1e-9);
+  service->disconnect(client.number);
+  EXPECT_EQ(service->clients(), 0u);
+}
+
+TEST_F(HelperService, CoreClocksAreNarrowedToThePolicy) {
+  auto client = come(1000), stranger = come(1002);
+  EXPECT_THAT(std::get<ClocksAnswer>(ask(client, CoreClocksRequest{"tegra", 0})).values, ::testing::ElementsAre(408, 510, 612, 714, 816, 918, 1020));
+  EXPECT_TRUE(std::get<ClocksAnswer>(ask(stranger, CoreClocksRequest{"tegra", 0})).values.empty());
+  EXPECT_TRUE(std::get<ClocksAnswer>(ask(client, CoreClocksRequest{"nothing", 0})).values.empty());
+  EXPECT_FALSE(std::get<RangeAnswer>(ask(client, RangeRequest{"nothing", kCore})).range.supported);
+}
+
+TEST_F(HelperService, AShorterPolicyShortensLeases) {
+  auto client = come(1000);
+  ASSERT_EQ(done(client, AcquireRequest{"tegra", "x", 0, false}).seconds, 10);
+  service->set_policy(parse_policy("lease_seconds=5\n[[allow]]\nusers=[1000]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 1100]\n", "p"));
+  EXPECT_EQ(done(client, RenewRequest{"tegra"}).seconds, 5);
+}
+
 }  // namespace
 }  // namespace ergotune::helper
