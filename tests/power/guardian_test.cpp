@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "base/files.hpp"
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
@@ -18,7 +20,19 @@
 namespace ergotune {
 namespace {
 
-const guardian_host::Host kHost;
+/// A program that changes a clock and is killed: its arguments are the root of the tree and the state folder.
+int die_with_a_clock_set(const std::vector<std::string>& arguments) {
+  ControlEnvironment environment;
+  environment.sysfs_root = arguments.at(0);
+  environment.state_folder = arguments.at(1);
+  ControlSessionOptions options;
+  options.restore_attempts = 2;
+  const auto session = ControlSession::open(open_control("tegra", environment), options);
+  if (session->set(ControlQuantity::core_clock_mhz, 1020).ok()) ::raise(SIGKILL);
+  return 1;
+}
+
+const guardian_host::Host kHost({{"die-with-a-clock-set", die_with_a_clock_set}});
 
 using control_trees::kTegraGpu;
 using ::testing::HasSubstr;
@@ -90,6 +104,34 @@ TEST_F(Sessions, TheSecondIsRefusedAndToldAboutTheFirst) {
     EXPECT_THAT(error.what(), HasSubstr("ergotune tune first.toml"));
     EXPECT_THAT(error.what(), HasSubstr("since 20"));
   }
+}
+
+TEST_F(Sessions, AreNamedByTheirProgramWhereNothingElseIsSaid) {
+  const auto first = open();
+  std::string words;
+  for (const std::string& word : guardian_host::own_arguments()) words += (words.empty() ? "" : " ") + word;
+  if (words.size() > 200) words = words.substr(0, 200) + "...";
+  try {
+    open();
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("(\"" + words + "\", since"));
+  }
+}
+
+TEST_F(Sessions, WhatAKilledOneHadSetIsPutBackByItsGuardian) {
+  const auto result = run_process({own_program(), "die-with-a-clock-set", tree.root().string(), environment.state_folder.string()});
+  EXPECT_EQ(result.signal, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
+  EXPECT_TRUE(eventually([&] { return list_journals(environment).empty(); }));
+  const auto log = environment.state_folder / "guardian.log";
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(log) && std::filesystem::file_size(log) > 0; }));
+  EXPECT_THAT(read_file(log).value_or(""), HasSubstr("is as it was before"));
+}
+
+TEST_F(Sessions, TheGuardianIsNoCommandForPeople) {
+  EXPECT_EQ(run_process({own_program(), "test-guardian"}).exit_code, 2);
+  EXPECT_EQ(run_process({own_program(), "test-guardian", "--session", "1"}).exit_code, 2);
 }
 
 TEST_F(Sessions, WithoutAJournalNothingIsChanged) {
