@@ -97,11 +97,19 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   const double n = static_cast<double>(cell_of.size()), centre = mean(sample.predictions);
   double result = 0;
   for (std::size_t c = 0; c < cells; ++c) {
-    if (count[c] < 2) continue;
+    // one alone does not say what chance gives; where nothing is left out, chance gives nothing
+    if (count[c] < (sample.left_out > 0 ? 2 : 1)) continue;
     const double here = sum[c] / count[c], within = std::max(0.0, squares[c] / count[c] - here * here);
-    result += count[c] / n * ((here - centre) * (here - centre) - sample.left_out * within / (count[c] - 1));
+    const double chance = sample.left_out > 0 ? sample.left_out * within / (count[c] - 1) : 0;
+    result += count[c] / n * ((here - centre) * (here - centre) - chance);
   }
   return std::max(0.0, result);
+}
+
+/// Of what was asked about: where that is all there is, its parts sum to it.
+double variance_of(const Sample& sample) {
+  const double n = static_cast<double>(sample.predictions.size());
+  return variance(sample.predictions) * (n - 1) / n;
 }
 
 std::vector<double> alone(const SearchSpace& space, const Sample& sample, double total) {
@@ -117,7 +125,7 @@ std::vector<double> alone(const SearchSpace& space, const Sample& sample, double
 /// Shares of each parameter, then of each pair.
 std::vector<double> shares_of(const SearchSpace& space, const Sample& sample,
                               const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
-  const double total = std::max(variance(sample.predictions), 1e-300);
+  const double total = std::max(variance_of(sample), 1e-300);
   std::vector<double> shares = alone(space, sample, total);
   std::vector<std::size_t> cell(sample.predictions.size());
   for (const auto& [p, q] : pairs) {
@@ -147,7 +155,7 @@ std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& kn
   std::optional<search::GaussianProcess::Scales> scales;
   predict(sample, space, known, std::nullopt, scales);
   if (!(variance(sample.predictions) > 0)) return {};
-  const auto pairs = pairs_of(alone(space, sample, variance(sample.predictions)));
+  const auto pairs = pairs_of(alone(space, sample, variance_of(sample)));
   const std::vector<double> shares = shares_of(space, sample, pairs);
   std::vector<std::vector<double>> without(shares.size());
   for (std::size_t group = 0; group < kGroups; ++group) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "fixtures.hpp"
@@ -51,6 +53,136 @@ TEST(Importance, TellsWhatMattersWhatActsTogetherAndWhatNeverWorked) {
   std::reverse(results.begin(), results.end());
   EXPECT_EQ(importance_document(space.parameters(), importance),
             importance_document(space.parameters(), importance_of(space.parameters(), results)));
+}
+
+/// Shares by the parameters' numbers; 0 for what is left out.
+double share_of(const Importance& importance, const std::vector<std::size_t>& of) {
+  for (const auto& one : importance.shares)
+    if (one.parameters == of) return one.share;
+  return 0;
+}
+
+/// Every configuration, judged.
+std::vector<Judged> judged(const SearchSpace& space, const std::function<std::optional<double>(const Configuration&)>& value) {
+  std::vector<Judged> results;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) results.push_back({space.configuration(i), value(space.configuration(i))});
+  return results;
+}
+
+// The variance of 1 to n is (n^2 - 1) / 12.
+TEST(Importance, OfASumIsTheShareOfItsVariance) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
+  const auto sum = [](const Configuration& c) { return 0.6 * c[0].as_real() + 0.4 * c[1].as_real(); };
+  const double of_a = 0.36 * 35 / 12, of_b = 0.16 * 2;
+  const auto expect = [&](const Importance& importance) {
+    EXPECT_NEAR(share_of(importance, {0}), of_a / (of_a + of_b), 0.01);
+    EXPECT_NEAR(share_of(importance, {1}), of_b / (of_a + of_b), 0.01);
+    ASSERT_EQ(importance.shares.size(), 2u) << "no pair";
+    EXPECT_EQ(importance.shares[0].parameters, std::vector<std::size_t>{0}) << "the largest first";
+    for (const auto& share : importance.shares) {
+      EXPECT_LT(share.low, share.share);
+      EXPECT_GT(share.high, share.share);
+      EXPECT_GE(share.low, share.share - 0.1);
+      EXPECT_LE(share.high, std::min(1.0, share.share + 0.1));
+    }
+  };
+  expect(importance_of(space.parameters(), judged(space, [&](auto& c) { return std::exp(sum(c)); })));
+  // what has a value of 0 or less is taken as it is
+  expect(importance_of(space.parameters(), judged(space, [&](auto& c) { return sum(c) - 3; })));
+  expect(importance_of(space.parameters(), judged(space, [&](auto& c) { return sum(c) - 1; })));
+}
+
+// With two parameters every combination is the only one of its kind.
+TEST(Importance, OfTwoParametersKnowsWhatTheyDoTogether) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {-2, -1, 1, 2}), parameter("b", {-2, -1, 0, 1, 2})}, {});
+  const Importance importance = importance_of(
+      space.parameters(), judged(space, [](auto& c) { return std::exp(0.4 * c[0].as_real() * c[1].as_real()); }));
+  EXPECT_GT(share_of(importance, {0, 1}), 0.9);
+  EXPECT_EQ(importance.shares.front().parameters, (std::vector<std::size_t>{0, 1}));
+}
+
+TEST(Importance, NeedsTwentySuccesses) {
+  const SearchSpace space = line_space(25);
+  const auto with = [&](int successes) {
+    return importance_of(space.parameters(), judged(space, [&](const Configuration& c) -> std::optional<double> {
+                           if (c[0].as_integer() == 24) return std::nan("");
+                           return c[0].as_integer() < successes ? std::optional(1 + c[0].as_real()) : std::nullopt;
+                         }));
+  };
+  EXPECT_TRUE(with(19).shares.empty());
+  ASSERT_EQ(with(20).shares.size(), 1u);
+  EXPECT_NEAR(with(20).shares[0].share, 1, 1e-6);
+  EXPECT_EQ(with(20).shares[0].high, 1);
+  EXPECT_TRUE(importance_of(space.parameters(), judged(space, [](auto&) { return 2.0; })).shares.empty()) << "nothing varies";
+}
+
+TEST(Importance, RulesOutWhatFailedFiveTimesAndNeverWorked) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3}), parameter("b", {1, 2, 3, 4, 5, 6})}, {});
+  const auto ruled_out = [&](const std::function<bool(const Configuration&)>& works, std::size_t tried = 18) {
+    auto results = judged(space, [&](auto& c) { return works(c) ? std::optional(1.0) : std::nullopt; });
+    results.resize(tried);
+    return importance_of(space.parameters(), results).ruled_out;
+  };
+  const auto found = ruled_out([](auto& c) { return c[0] != Value(3); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].parameter, 0u);
+  EXPECT_EQ(found[0].value, Value(3));
+  EXPECT_EQ(found[0].tried, 6u);
+  EXPECT_EQ(ruled_out([](auto& c) { return c[0] != Value(3); }, 17).size(), 1u) << "five times";
+  EXPECT_TRUE(ruled_out([](auto& c) { return c[0] != Value(3); }, 16).empty()) << "four times are too few";
+  EXPECT_TRUE(ruled_out([](auto& c) { return c[0] != Value(3) || c[1] == Value(1); }).empty()) << "it worked once";
+  EXPECT_TRUE(ruled_out([](auto&) { return false; }).empty()) << "nothing worked at all";
+}
+
+// A sample of many combinations: what chance puts into each of fifty values is not taken for an effect.
+TEST(Importance, OfAnIdleParameterWithManyValuesIsNone) {
+  std::vector<Value> fifty;
+  for (int i = 0; i < 50; ++i) fifty.push_back(i);
+  std::vector<Value> eight{1, 2, 3, 4, 5, 6, 7, 8};
+  const SearchSpace space = SearchSpace::build(
+      {parameter("a", eight), parameter("idle", fifty), parameter("b", eight), parameter("c", eight)}, {});
+  std::vector<Judged> results;
+  Random random(12);
+  for (const ConfigurationIndex index : space.sample_distinct(150, random)) {
+    const Configuration c = space.configuration(index);
+    results.push_back({c, std::exp(0.2 * c[0].as_real() + 0.2 * c[2].as_real() + 0.3 * c[3].as_real())});
+  }
+  const Importance importance = importance_of(space.parameters(), results);
+  EXPECT_EQ(share_of(importance, {1}), 0);
+  EXPECT_NEAR(share_of(importance, {0}), 0.04 / 0.17, 0.04);
+  EXPECT_NEAR(share_of(importance, {2}), 0.04 / 0.17, 0.04);
+  EXPECT_NEAR(share_of(importance, {3}), 0.09 / 0.17, 0.04);
+}
+
+// Eighteen parameters of ten values are 10^18 combinations; nineteen are too many to be numbered.
+TEST(Importance, OfMoreCombinationsThanCanBeNumberedIsNotTold) {
+  const auto shares = [](std::size_t parameters) {
+    std::vector<Parameter> list;
+    for (std::size_t p = 0; p < parameters; ++p) list.push_back(parameter("p" + std::to_string(p), {0}));
+    std::vector<Judged> results;
+    Random random(3);
+    for (int i = 0; i < 20; ++i) {
+      Judged one;
+      for (std::size_t p = 0; p < parameters; ++p) one.configuration.emplace_back(p == 0 ? i % 10 : (i + static_cast<int>(p) * (i / 10)) % 10);
+      one.value = 1 + one.configuration[0].as_real();
+      results.push_back(one);
+    }
+    return importance_of(list, results).shares.size();
+  };
+  EXPECT_GT(shares(18), 0u);
+  EXPECT_EQ(shares(19), 0u);
+}
+
+TEST(Importance, IsWrittenByNames) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2}), parameter("b", {"x", "y"})}, {});
+  Importance importance;
+  importance.shares = {{{0}, 0.75, 0.5, 0.9}, {{0, 1}, 0.25, 0.1, 0.3}};
+  importance.ruled_out = {{1, "y", 7}};
+  EXPECT_EQ(importance_document(space.parameters(), importance),
+            nlohmann::ordered_json::parse(R"({"provenance": "modelled",
+                "shares": [{"parameters": ["a"], "share": 0.75, "low": 0.5, "high": 0.9},
+                           {"parameters": ["a", "b"], "share": 0.25, "low": 0.1, "high": 0.3}],
+                "ruled_out": [{"parameter": "b", "value": "y", "tried": 7}]})"));
 }
 
 }  // namespace
