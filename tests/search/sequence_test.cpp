@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "fixtures.hpp"
@@ -27,20 +28,28 @@ Outcome outcome_of(const SearchSpace& space, ConfigurationIndex index, Meets mee
   return outcome;
 }
 
+constexpr std::uint64_t kPrime = 0x100000001b3;
+
+using Answer = std::function<Outcome(ConfigurationIndex)>;
+
 /// A hash (FNV-1a) of what is asked for, `batch` at a time.
-std::uint64_t sequence(const std::string& name, const StrategyContext& context, Meets meets,
+std::uint64_t sequence(const std::string& name, const StrategyContext& context, const Answer& answer,
                        std::size_t count, std::size_t batch) {
   const auto strategy = make_strategy(name, context);
   std::uint64_t hash = 0xcbf29ce484222325;
   for (std::size_t done = 0; done < count; done += batch) {
     const auto asked = strategy->ask(batch);
     for (const ConfigurationIndex index : asked) {
-      hash = (hash ^ index) * 0x100000001b3;
-      strategy->tell(index, outcome_of(*context.space, index, meets));
+      hash = (hash ^ index) * kPrime;
+      strategy->tell(index, answer(index));
     }
     if (asked.empty()) break;
   }
   return hash;
+}
+std::uint64_t sequence(const std::string& name, const StrategyContext& context, Meets meets,
+                       std::size_t count, std::size_t batch) {
+  return sequence(name, context, [&](auto index) { return outcome_of(*context.space, index, meets); }, count, batch);
 }
 
 StrategyContext context_of(const SearchSpace& space, Meets meets) {
@@ -63,7 +72,7 @@ StrategyContext context_of(const SearchSpace& space, Meets meets) {
 std::uint64_t sequences(const StrategyDescription& strategy) {
   const SearchSpace space = restricted_space();
   std::uint64_t all = 0;
-  const auto add = [&](std::uint64_t one) { all = (all ^ one) * 0x100000001b3; };
+  const auto add = [&](std::uint64_t one) { all = (all ^ one) * kPrime; };
   for (const Meets meets :
        {Meets::success, Meets::failures, Meets::two_objectives, Meets::past, Meets::plateaus})
     add(sequence(strategy.name, context_of(space, meets), meets, 60, 1));
@@ -75,6 +84,16 @@ std::uint64_t sequences(const StrategyDescription& strategy) {
       add(sequence(strategy.name, context, Meets::success, 40, 2));
     }
   return all;
+}
+
+void expect_sequences(const std::map<std::string, std::uint64_t>& expected,
+                      const std::function<std::uint64_t(const StrategyDescription&)>& sequences_of) {
+  for (const auto& strategy : strategies()) {
+    const auto known = expected.find(strategy.name);
+    const std::uint64_t found = sequences_of(strategy);
+    EXPECT_TRUE(known != expected.end() && known->second == found)
+        << fmt::format("{{\"{}\", 0x{:016x}}},", strategy.name, found);
+  }
 }
 
 TEST(Sequences, OfASeedAreThoseOfEarlierReleases) {
@@ -107,12 +126,107 @@ TEST(Sequences, OfASeedAreThoseOfEarlierReleases) {
       {"bayesian_pareto", 0xa734c4487c53415c},
       {"coordinate", 0xfbb1fce2c9613629},
   };
-  for (const auto& strategy : strategies()) {
-    const auto known = expected.find(strategy.name);
-    const std::uint64_t found = sequences(strategy);
-    EXPECT_TRUE(known != expected.end() && known->second == found)
-        << fmt::format("{{\"{}\", 0x{:016x}}},", strategy.name, found);
+  expect_sequences(expected, sequences);
+}
+
+/// Millions of configurations, too many to be looked at or remembered whole; parameters of every kind.
+SearchSpace wide_space() {
+  std::vector<Value> widths, clocks, tiles;
+  for (int i = 1; i <= 32; ++i) widths.push_back(16 * i);
+  for (int i = 0; i < 20; ++i) clocks.push_back(600 + 45 * i);
+  for (int i = 1; i <= 8; ++i) tiles.push_back(i);
+  Parameter clock = parameter("core_clock_mhz", clocks);
+  clock.kind = ParameterKind::core_clock_mhz;
+  return SearchSpace::build(
+      {parameter("block_size_x", widths), parameter("block_size_y", {1, 2, 3, 4, 6, 8, 16, 32}), parameter("tile", tiles),
+       parameter("share", {0.125, 0.25, 0.5, 1.0}), parameter("layout", {"rows", "columns", "tiles"}),
+       parameter("vector", {1, 2, 4}), parameter("unroll", {0, 1, 2, 3, 5, 8, 13}), parameter("cached", {false, true}), clock},
+      {restriction("block_size_x * block_size_y <= 1024")});
+}
+
+Outcome outcome_in_wide_space(const SearchSpace& space, ConfigurationIndex index) {
+  const Configuration c = space.configuration(index);
+  const double threads = std::log2(c[0].as_real() * c[1].as_real()), tile = c[2].as_real(), clock = c[8].as_real() / 1000;
+  if (tile * c[5].as_real() > 24) return {};
+  const double shape = std::abs(threads - 7.6) + 0.2 * std::abs(tile - 5) + std::abs(c[3].as_real() - 0.5) +
+                       0.3 * std::abs(c[6].as_real() - 3) + (c[4].as_string() == "columns" ? 0.5 : 0) + 0.4 * clock;
+  Outcome outcome = success(1e-3 * std::exp(0.4 * shape) / clock);
+  outcome.values.push_back(outcome.values.front() * (40 + 60 * clock * clock));
+  return outcome;
+}
+
+/// One number for a search of a wide space, at length, in haste, for two objectives and with few candidates, and for one
+/// along a line.
+std::uint64_t sequences_afar(const StrategyDescription& strategy) {
+  static const SearchSpace wide = wide_space();
+  const SearchSpace line = line_space(90);
+  StrategyContext context;
+  context.space = &wide;
+  std::uint64_t all = 0;
+  const auto add = [&](double seconds, std::size_t count, std::size_t batch) {
+    const auto answer = [&](ConfigurationIndex index) {
+      Outcome outcome = context.space == &wide ? outcome_in_wide_space(wide, index)
+                                               : success(std::abs(static_cast<double>(index) - 30) - 9);
+      if (outcome.ok) outcome.values.resize(context.objectives);
+      outcome.seconds = seconds;
+      return outcome;
+    };
+    all = (all ^ sequence(strategy.name, context, answer, count, batch)) * kPrime;
+  };
+  add(0, 16, 1);
+  add(1e-3, 120, 1);
+  add(0.02, 40, 4);
+  context.objectives = 2;
+  add(0, 9, 1);
+  context.objectives = 1;
+  for (const auto& option : strategy.options)
+    if (option.candidates.empty() && option.default_value.is_integer()) context.options[option.name] = 40;
+  add(0, 60, 1);
+  context.space = &line;
+  add(0, 60, 1);
+  context.options.clear();
+  context.budget = 30;
+  add(0, 60, 2);
+  // what it is tuned over, too
+  for (const auto& option : strategy.options) {
+    std::string texts = fmt::format("{}={}", option.name, option.default_value.to_literal());
+    for (const Value& candidate : option.candidates) texts += "," + candidate.to_literal();
+    for (const char c : texts) all = (all ^ static_cast<unsigned char>(c)) * kPrime;
   }
+  return all;
+}
+
+TEST(Sequences, OfLargeSpacesAreThoseOfEarlierReleasesToo) {
+  const std::map<std::string, std::uint64_t> expected{
+      {"auto", 0xfb01623c5651f698},
+      {"brute_force", 0x8e84e07898d3981b},
+      {"random", 0xf63ebde188667f62},
+      {"latin_hypercube", 0x3ea8635e7ca123b3},
+      {"low_discrepancy", 0x9a72303828df31b1},
+      {"hill_climbing", 0xb41e3d019d60137e},
+      {"multi_start_local_search", 0xf09d9de19054e674},
+      {"iterated_local_search", 0xfb016ece0d81e4e6},
+      {"variable_neighbourhood", 0x051f7c34fef91fee},
+      {"basin_hopping", 0xa61ef9017c028119},
+      {"tabu", 0x629d878c8c85535f},
+      {"simulated_annealing", 0x2558034ffb5c7ffe},
+      {"threshold_accepting", 0xd71adab915844d5b},
+      {"dual_annealing", 0x1400dd9117ed610a},
+      {"differential_evolution", 0x7f96ca090a03e7d5},
+      {"particle_swarm", 0x7a6c58290f81be74},
+      {"firefly", 0x6fabc93e57dfe363},
+      {"grey_wolf", 0x132f323827e12389},
+      {"genetic", 0xc1cb1052981654e2},
+      {"estimation_of_distribution", 0x6a04d20f555cfe9d},
+      {"cma_es", 0x337417eed774d215},
+      {"bayesian", 0x8ae3d389f63118c7},
+      {"bayesian_forest", 0xb4a612905cfb8f70},
+      {"bandit", 0xb5b7e8538a9789ab},
+      {"nsga2", 0x85d1a5948b001b28},
+      {"bayesian_pareto", 0x35b7afc4e1427800},
+      {"coordinate", 0x96eb1082866e041a},
+  };
+  expect_sequences(expected, sequences_afar);
 }
 
 }  // namespace
