@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
 
 namespace ergotune {
@@ -58,6 +59,41 @@ TEST(Ranking, OfEqualsOneThatRanAsAskedLeads) {
   list[1].quantities["energy"].value = 101;
   list[0].warnings = {"power had not settled when the measurement began"};
   EXPECT_EQ(positions(ranked("energy", list)).front(), 0u);
+}
+
+TEST(Ranking, EqualsAreThoseWithinTwoStandardErrorsOfTheirDifference) {
+  std::vector<Measurement> list{measured(1, 100), measured(1, 109.9)};
+  list[0].quantities["energy"].standard_error = 3;
+  list[1].quantities["energy"].standard_error = 4;  // 2 sqrt(3^2 + 4^2) = 10
+  list[0].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};
+  EXPECT_EQ(positions(ranked("energy", list)), (Positions{1, 0}));
+  EXPECT_EQ(positions(ranked("pareto(energy, time)", list)), Positions{0}) << "a front has no leader";
+  list[1].quantities["energy"].value = 110.1;
+  EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 1}));
+  list[1].quantities["energy"] = {101, 0, 10, "test", "", Provenance::measured};
+  EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 1})) << "nobody knows how exact the other is";
+  for (const char* other : {"asked 1410 MHz, ran 1275 MHz", "power cap", "asked for a power cap of 200 W"}) {
+    list[0].warnings = {other};
+    list[1].quantities["energy"].standard_error = 4;
+    EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 1})) << other;
+  }
+}
+
+TEST(Ranking, RefusesAnObjectiveThatNoneHasMeasured) {
+  const auto refuse = [](const std::string& text, const std::vector<Measurement>& list) {
+    std::vector<const Measurement*> pointers;
+    for (const Measurement& m : list) pointers.push_back(&m);
+    refuse_what_was_not_measured(Objective::parse({.text = text}, {}), pointers);
+  };
+  std::vector<Measurement> list{measured(1, 2), measured(1, 2)};
+  list[0].quantities.erase("energy");
+  EXPECT_NO_THROW(refuse("time * energy", list));
+  list[1].status = Status::timeout;
+  EXPECT_THROW(refuse("time * energy", list), UserError) << "what failed has measured nothing";
+  EXPECT_NO_THROW(refuse("time", list));
+  list[0].metrics["energy"] = 3;
+  EXPECT_NO_THROW(refuse("energy", list));
+  EXPECT_NO_THROW(refuse("energy", {})) << "where there is nothing, nothing is missing";
 }
 
 TEST(Ranking, ValuesReadAsTheUserWroteThem) {
