@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <set>
@@ -30,6 +31,57 @@ TEST(Pareto, HypervolumeByHand) {
   EXPECT_NEAR(hypervolume({{1, 1, 1}}, std::vector<double>{3, 3, 3}), 8, 1e-12);
   // two boxes of 2 x 2 x 1 and 1 x 1 x 2 that share 1 x 1 x 1
   EXPECT_NEAR(hypervolume({{1, 1, 2}, {2, 2, 1}}, std::vector<double>{3, 3, 3}), 4 + 2 - 1, 1e-12);
+}
+
+Points random_points(Random& random, std::size_t count, std::size_t objectives, std::uint64_t levels) {
+  Points points(count, std::vector<double>(objectives));
+  for (auto& point : points)
+    for (double& v : point) v = static_cast<double>(random.below(levels));
+  return points;
+}
+
+TEST(Pareto, FrontIsWhatNothingDominatesEachOnce) {
+  EXPECT_FALSE(dominates(std::vector<double>{1, 2}, std::vector<double>{1, 2}));
+  EXPECT_TRUE(dominates(std::vector<double>{1, 2}, std::vector<double>{1, 3}));
+  EXPECT_FALSE(dominates(std::vector<double>{0, 4}, std::vector<double>{1, 3}));
+  Random random(8);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Points points = random_points(random, 1 + random.below(9), 1 + random.below(4), 4);
+    std::set<std::vector<double>> expected, found;
+    for (const auto& one : points)
+      if (std::none_of(points.begin(), points.end(), [&](const auto& other) { return dominates(other, one); })) expected.insert(one);
+    const auto front = pareto_front(points);
+    for (const std::size_t f : front) found.insert(points[f]);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(front.size(), expected.size());
+    for (std::size_t i = 1; i < front.size(); ++i) EXPECT_LE(points[front[i - 1]][0], points[front[i]][0]);
+    for (const std::size_t f : front) EXPECT_EQ(std::find(points.begin(), points.end(), points[f]) - points.begin(), f);
+  }
+}
+
+// Inclusion and exclusion: the union of the boxes from each point to the reference.
+TEST(Pareto, HypervolumeIsThatOfTheUnionOfBoxes) {
+  Random random(4);
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t objectives = 1 + random.below(4);
+    const Points points = random_points(random, 1 + random.below(5), objectives, 6);
+    const std::vector<double> reference(objectives, 4.5);
+    double expected = 0;
+    for (std::size_t some = 1; some < (std::size_t{1} << points.size()); ++some) {
+      double box = -1;  // the sign of inclusion
+      for (std::size_t i = 0; i < points.size(); ++i)
+        if ((some >> i & 1) != 0) box = -box;
+      for (std::size_t o = 0; o < objectives; ++o) {
+        double corner = -1;
+        for (std::size_t i = 0; i < points.size(); ++i)
+          if ((some >> i & 1) != 0) corner = std::max(corner, points[i][o]);
+        box *= std::max(0.0, reference[o] - corner);
+      }
+      expected += box;
+    }
+    EXPECT_NEAR(hypervolume(points, reference), expected, 1e-9);
+  }
+  EXPECT_EQ(hypervolume({}, std::vector<double>{4, 4}), 0);
 }
 
 // A GPU's trade between time and energy: code parameters rugged, the clock smooth.
