@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "brute_force.hpp"
 #include "ergotune/base/error.hpp"
@@ -192,6 +193,61 @@ TEST(Walks, RestrictionsOverUnusualNumbersMeanWhatTheEvaluatorSays) {
               test::brute_force(parameters, restrictions))
         << text;
   }
+}
+
+// More values than are looked at together, in any order: what fails for one must not end the look at others.
+TEST(Walks, ParametersOfManyValuesInAnyOrder) {
+  Parameter falling = counted("v", 0), shuffled = counted("v", 0), real = counted("v", 0), few = counted("v", 0);
+  Random random(17);
+  for (int i = 0; i < 1500; ++i) {
+    falling.values.emplace_back(1500 - i);
+    shuffled.values.emplace_back(i);
+    real.values.emplace_back(0.5 * i);
+    if (i % 3 == 0) few.values.emplace_back(i);
+  }
+  random.shuffle(std::span<Value>(shuffled.values));
+  few.values.push_back(few.values[7]);  // one value is given twice
+  Restriction function;
+  function.function_names = {"v", "k"};
+  function.function = [](const Scope& scope) { return scope("v")->as_real() + scope("k")->as_real() != 77; };
+  for (const Parameter& many : {counted("v", 1500), counted("v", 64), counted("v", 65), falling, shuffled, real, few}) {
+    for (const char* text : {"v + k < 90", "v < 1400 - k * 600", "v % 97 == k", "v * (k + 1) <= 700 and v >= 40", "v == k * 400",
+                             "v < 50 or v > 1450 - k", "not (v <= 1490)", "700 <= v + k < 720", "v // (k + 1) < 33"}) {
+      const std::vector<Restriction> restrictions{must(text), function};
+      const auto space = SearchSpace::build({counted("k", 3), many, counted("last", 2)}, restrictions);
+      auto once = many;
+      if (many.values.size() == few.values.size()) once.values.pop_back();
+      EXPECT_EQ(test::all_of(space), test::brute_force({counted("k", 3), once, counted("last", 2)}, restrictions)) << text;
+      const auto alone = SearchSpace::build({counted("k", 3), many}, {must(text)});
+      EXPECT_EQ(test::all_of(alone), test::brute_force({counted("k", 3), once}, {must(text)})) << text;
+    }
+  }
+}
+
+// Lists that depend on others, of many values and of few, beside conditions that fall.
+TEST(Walks, DependentListsOfManyValues) {
+  Parameter range;
+  range.name = "v";
+  range.range = DependentRange{Expression::parse("k * 100"), Expression::parse("900 - k"), Expression::parse("1 if k < 2 else 3")};
+  Parameter down = range;
+  down.range = DependentRange{Expression::parse("900 - k"), Expression::parse("k"), Expression::parse("-1 - k")};
+  Parameter list;
+  list.name = "v";
+  list.generator = [](const Scope& earlier) {
+    std::vector<Value> values;
+    for (int i = 0; i < 400; ++i) values.emplace_back(earlier("k")->as_integer() * i % 401);
+    return values;
+  };
+  for (const Parameter& parameter : {range, down, list})
+    for (const char* text : {"v < 310", "v + w < 310", "v % 7 == w", "v > 250 + w and v < 600"}) {
+      const std::vector<Parameter> parameters{counted("k", 4), parameter, counted("w", 3)};
+      std::vector<Configuration> expected = test::brute_force(parameters, {must(text)});
+      expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+      const auto space = SearchSpace::build(parameters, {must(text)});
+      std::vector<Configuration> found = test::all_of(space);
+      EXPECT_EQ(std::set<Configuration>(found.begin(), found.end()), std::set<Configuration>(expected.begin(), expected.end())) << text;
+      EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
+    }
 }
 
 TEST(Effects, AreToldOfEveryRestriction) {
