@@ -239,7 +239,7 @@ Columns::Columns(const program::Program& program, std::span<const OperationId> i
   for (const auto id : inputs) add(id);
   for (const auto id : operations) {
     const Operation& operation = program.at(id);
-    const bool leaf = operation.code == Code::variable || operation.code == Code::position;
+    const bool leaf = operation.code == Code::variable || operation.code == Code::position || program.is_constant(id);
     if (!leaf) operations_.push_back(id);
     add(id);
     if (leaf || operation.code == Code::opaque) continue;

@@ -227,6 +227,7 @@ TEST_F(CudaApplication, ALaunchIsCaptured) {
   EXPECT_NO_THROW(add(stream, memory, 64)) << "what is prepared is recorded";
   cuda::CUgraph graph = nullptr;
   ASSERT_EQ(cuda::api().cuStreamEndCapture(stream, &graph), 0);
+  EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);
   EXPECT_THAT(warnings, IsEmpty()) << "and is captured when it runs by itself";
   add(stream, memory, 64);
   const Problem captured = load_problem(folder / "captured" / "add_one_64" / "problem.toml");
