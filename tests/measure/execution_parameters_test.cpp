@@ -193,16 +193,16 @@ TEST(ExecutionParameter, WhatIsThereIsListedWhereItIsShort) {
 
 TEST(ExecutionParameter, SettingsAreThoseOfTheExecutionParametersOfAConfiguration) {
   std::vector<Parameter> parameters(3);
-  parameters[0].name = "block";
-  parameters[1].name = "core_clock_mhz";
-  parameters[1].kind = ParameterKind::core_clock_mhz;
+  parameters[0].name = "core_clock_mhz";
+  parameters[0].kind = ParameterKind::core_clock_mhz;
+  parameters[1].name = "block";
   parameters[2].name = "tegra_gr_clock";
   parameters[2].kind = ParameterKind::memory_clock_mhz;
-  const auto setting = setting_of(parameters, {Value(32), Value(1410), Value(900000000)});
+  const auto setting = setting_of(parameters, {Value(1410), Value(32), Value(900000000)});
   EXPECT_EQ(setting.size(), 2u);
   EXPECT_EQ(setting.at(ControlQuantity::core_clock_mhz), 1410);
   EXPECT_NEAR(setting.at(ControlQuantity::memory_clock_mhz), 900, 1e-9);
-  EXPECT_EQ(setting_of(parameters, {Value(32), Value(1410)}).size(), 1u) << "a configuration of before";
+  EXPECT_EQ(setting_of(parameters, {Value(1410), Value(32)}).size(), 1u) << "a configuration of before";
 }
 
 TEST(ExecutionParameter, AnUnsupportedQuantityIsAClearMistake) {

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/quantity.hpp"
+#include "measure/cupti_host.hpp"
 
 namespace ergotune {
 namespace {
@@ -64,6 +66,30 @@ TEST(ObserverRegistry, ComplaintsNamePlaceAndCure) {
             "p.toml:7:1: observer \"launches\" has no option \"metrics\"; it has none");
   EXPECT_EQ(complaint({"energy", {{"sensors", {3}}}, place}),
             "p.toml:7:1: \"sensors\" of observer \"energy\" must be a string, or a list of such");
+}
+
+TEST(ObserverRegistry, ChipsAreThoseOfTheirArchitecture) {
+  const std::map<int, std::string> chips = {{75, "TU102"}, {80, "GA100"}, {86, "GA102"}, {87, "GA10B"}, {89, "AD102"}, {90, "GH100"},
+                                            {100, "GB100"}, {103, "GB110"}, {110, "GB10B"}, {120, "GB202"}, {121, "GB20B"}};
+  for (int architecture = 50; architecture < 130; ++architecture) {
+    const auto known = chips.find(architecture);
+    EXPECT_EQ(cupti::chip_of_architecture(architecture), known == chips.end() ? "" : known->second) << architecture;
+  }
+}
+
+TEST(ObserverRegistry, PassesHaveBounds) {
+  for (const std::int64_t good : {1, 1'000'000}) EXPECT_EQ(complaint({"host_time", {{"passes", {Value(good)}}}, {}}), "none") << good;
+  EXPECT_NE(complaint({"host_time", {{"passes", {Value(std::int64_t{1'000'001})}}}, {}}), "none");
+}
+
+TEST(ObserverRegistry, ANumberMayBeWhole) {
+  EXPECT_EQ(complaint({"launches", {}, {}}), "none");
+  EXPECT_NO_THROW(check_observers({{"energy", {{"seconds", {2}}, {"idle", {0.5}}}, {}}}));
+  EXPECT_THROW(check_observers({{"energy", {{"seconds", {"2"}}}, {}}}), UserError);
+  EXPECT_THROW(check_observers({{"energy", {{"seconds", {1, 2}}}, {}}}), UserError);
+  EXPECT_NO_THROW(check_observers({{"energy", {{"sensors", {"a", "b"}}}, {}}}));
+  EXPECT_EQ(observer_of("energy"), "energy");
+  EXPECT_EQ(observer_of("nothing of anybody"), "");
 }
 
 TEST(ObserverRegistry, ChecksWithoutADevice) {
