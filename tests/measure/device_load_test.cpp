@@ -8,6 +8,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/measure/calibration.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "measure/clock_watch.hpp"
 #include "measure/fake_device.hpp"
@@ -77,6 +78,59 @@ TEST_F(Loads, WorkUntilTheyAreTold) {
   const auto then = device.launches;
   load.work_until(host_seconds() - 1);
   EXPECT_EQ(device.launches, then) << "it is too late for any";
+}
+
+/// One that says 100 W at every look, or what its test wants.
+struct SteadySensor : Sensor {
+  SensorInfo about;
+  std::size_t* looks;
+  ReadStatus answer = ReadStatus::ok;
+  SteadySensor(std::string id, std::size_t* count, ReadStatus status = ReadStatus::ok) : looks(count), answer(status) { about.id = std::move(id); }
+  const SensorInfo& info() const override { return about; }
+  void set_info(const SensorInfo& info) override { about = info; }
+  ReadStatus read(std::vector<Reading>& out) override {
+    ++*looks;
+    if (answer == ReadStatus::ok) out.push_back({host_seconds(), 100});
+    return answer;
+  }
+  void restart() override { *looks += 1000; }
+  std::string last_error() const override { return "gone"; }
+};
+
+TEST_F(Loads, AreSwitchedOnAndOffWhileASensorIsRead) {
+  std::size_t looks = 0, meter_looks = 0;
+  const auto rig = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks), std::make_unique<SteadySensor>("m", &meter_looks));
+  EXPECT_TRUE(rig->has_meter());
+  EXPECT_EQ(rig->meter_id(), "m");
+  EXPECT_EQ(rig->sensor().id, "s");
+  std::vector<Reading> meter;
+  const double begin = host_seconds();
+  const auto launches = device.launches;
+  const CalibrationTrace trace = rig->drive({0.01, 0.02, 0.0, 0.01, 0.01, 0.01}, &meter);
+  EXPECT_GE(host_seconds() - begin, 0.06 - 1e-4);
+  EXPECT_GT(device.launches, launches);
+  ASSERT_EQ(trace.busy.size(), 2u) << "no time is no load";
+  EXPECT_GE(trace.busy[0].from, begin);
+  EXPECT_GE(trace.busy[1].from, begin + 0.04 - 1e-4) << "after what was off";
+  EXPECT_EQ(trace.readings.size(), looks - 1000) << "it was begun anew, once";
+  EXPECT_EQ(meter.size(), meter_looks - 1000);
+  EXPECT_GT(meter.size(), 2u);
+  rig->drive({0.0, 0.005}, nullptr);
+  EXPECT_EQ(meter.size(), meter_looks - 1000) << "nobody has asked for it";
+}
+
+TEST_F(Loads, ASensorThatIsGoneIsSaid) {
+  std::size_t looks = 0;
+  const auto costs = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks))->read_costs();
+  EXPECT_EQ(costs.size(), looks);
+  for (const double cost : costs) EXPECT_TRUE(cost >= 0 && cost < 60);
+  const auto rig = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks, ReadStatus::failed));
+  EXPECT_FALSE(rig->has_meter());
+  EXPECT_EQ(rig->meter_id(), "");
+  EXPECT_THROW(rig->read_costs(), Error);
+  EXPECT_THROW(rig->drive({0.0, 0.005}, nullptr), Error);
+  const auto silent = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks, ReadStatus::no_new_data));
+  EXPECT_TRUE(silent->drive({0.0, 0.005}, nullptr).readings.empty());
 }
 
 struct WatchedClocks : testing::Test {
