@@ -182,6 +182,7 @@ TEST(AmdgpuEnergy, CountsFromTheFirstUnitOnAndIsCorrectedByItsGain) {
   tree.energy(0.5);
   const auto sensor = open_sensor("amdgpu:card0/energy");
   EXPECT_EQ(sensor->info().unit_step, 1.0 / 65536);
+  EXPECT_EQ(sensor->info().update_period, 1e-3);
   EXPECT_THAT(sensor->info().name, testing::Not(HasSubstr("two dies")));
   SensorInfo info = sensor->info();
   info.gain = 4;

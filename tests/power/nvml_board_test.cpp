@@ -119,6 +119,7 @@ TEST_F(NvmlBoards, EveryGenerationStartsFromWhatIsKnownOfIt) {
   EXPECT_EQ(info("instant").repeatability, 0.009);
   EXPECT_EQ(info("energy").update_period, 0.1);
   EXPECT_TRUE(info("energy").never_still);
+  for (const char* role : {"energy", "samples", "instant", "average"}) EXPECT_EQ(info(role).unit_step, 1e-3) << role;
   EXPECT_EQ(info("samples").window, 0.02);
   EXPECT_EQ(info("average").window, 1);
   become("ga100");

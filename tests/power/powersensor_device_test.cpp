@@ -42,6 +42,7 @@ void expect_steady_power(Open open) {
   for (std::size_t i = 1; i < readings.size(); ++i) EXPECT_GE(readings[i].time - readings[i - 1].time, 1e-3 - 1e-9);
   SensorInfo info = sensor->info();
   EXPECT_EQ(info.kind, SensorKind::cumulative_energy);
+  EXPECT_EQ(info.update_period, 1e-3);
   info.gain = 2;
   sensor->set_info(info);
   EXPECT_NEAR(mean_power(readings_of(*sensor)), 240, 6) << "as its calibration corrects it";

@@ -196,6 +196,7 @@ TEST(AmdgpuCards, HaveAPowerOfTheDriversOwn) {
   EXPECT_EQ(infos.at(0).kind, SensorKind::windowed_power);
   EXPECT_EQ(infos.at(1).kind, SensorKind::instantaneous_power);
   EXPECT_EQ(infos.at(1).window, 0) << "it is no average";
+  EXPECT_EQ(infos.at(1).unit_step, 1e-6);
   tree.put("/sys/class/drm/card2/device/hwmon/hwmon9/name", "amdgpu");
   std::vector<std::string> notes;
   EXPECT_TRUE(sensors_for_device("", "", false, &notes).empty()) << "a board of no address is not everybody's";
@@ -232,6 +233,8 @@ TEST(AmdgpuCards, TheMonitorIsFoundByItsControl) {
 
 TEST(RaplZones, OfOnePackageHaveNoSum) {
   RaplTree tree;
+  EXPECT_NEAR(open_sensor("rapl:psys")->info().unit_step, 0x1p-14, 1e-6);
+  EXPECT_EQ(open_sensor("rapl:psys")->info().update_period, 1e-3);
   tree.remove("/sys/class/powercap/intel-rapl:1");
   tree.remove("/sys/class/powercap/intel-rapl:0:1/name");
   tree.remove("/sys/class/powercap/intel-rapl:0:0/energy_uj");
