@@ -432,7 +432,25 @@ TEST(Program, APrefixIsToldAllThatCanBeSaid) {
                                          "a != 3 and n > 2",
                                          "n // (a + 1) >= 6",
                                          "a * (n - 4) <= 0 and a > 2",
-                                         "(a + b) * n <= 8 and a + b >= 0"};
+                                         "(a + b) * n <= 8 and a + b >= 0",
+                                         "(b * 10) // n <= -7",
+                                         "(b * 10) // n >= -3",
+                                         "(b * 10) // (n - 8) <= -7",
+                                         "(30) // (n - 8) >= 7",
+                                         "(b * n) >= 20",
+                                         "(b * n) <= -30",
+                                         "(0 - b * n) > 10",
+                                         "(b - 6) * (n - 8) >= 30",
+                                         "(max(-n, b)) > 3",
+                                         "(min(b, n - 8)) < -3",
+                                         "(x * n) > 20",
+                                         "(x // n) >= 0.5",
+                                         "(x + n) < 5",
+                                         "(n // x) > 20",
+                                         "(y + n) == 3.5",
+                                         "(s == 'b') or n > 5",
+                                         "(n if t else a) >= 8",
+                                         "(abs(b - n)) > 8"};
   for (const char* text : kConditions) {
     Compilation one(text);
     // comparisons of what rises or falls lose nothing with one parameter open
