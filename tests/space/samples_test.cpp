@@ -265,6 +265,8 @@ TEST(Effects, AreToldOfEveryRestriction) {
   EXPECT_EQ(effects[0].removed_alone, 4);
   EXPECT_EQ(effects[1].expression, "a != 1");
   EXPECT_EQ(effects[1].removed_only_by_it, 2);
+  EXPECT_GE(space.build_seconds(), 0);
+  EXPECT_LT(space.build_seconds(), 600) << "how long it took, not when";
   EXPECT_TRUE(SearchSpace::build({counted("a", 5)}, {}).explain().empty());
 }
 
