@@ -30,6 +30,7 @@ TEST(Pareto, HypervolumeByHand) {
   EXPECT_NEAR(hypervolume({{5, 1}}, std::vector<double>{4, 4}), 0, 1e-12);
   EXPECT_NEAR(hypervolume({{1, 1, 1}}, std::vector<double>{3, 3, 3}), 8, 1e-12);
   // two boxes of 2 x 2 x 1 and 1 x 1 x 2 that share 1 x 1 x 1
+  EXPECT_NEAR(hypervolume({{1, 2, 1}, {2, 1, 3}}, std::vector<double>{3, 4, 6}), 20 + 9 - 6, 1e-12);
   EXPECT_NEAR(hypervolume({{1, 1, 2}, {2, 2, 1}}, std::vector<double>{3, 3, 3}), 4 + 2 - 1, 1e-12);
 }
 
