@@ -42,7 +42,8 @@ class Scan : public testing::Test {
   std::vector<std::int64_t> ids(std::int64_t after, std::size_t limit) {
     std::vector<std::int64_t> list;
     RowScan scan(file_, session_);
-    EXPECT_EQ(scan.after(after, limit, [&](const LeanRow& row) { list.push_back(row.id); }), list.size());
+    const std::size_t count = scan.after(after, limit, [&](const LeanRow& row) { list.push_back(row.id); });
+    EXPECT_EQ(count, list.size());
     return list;
   }
   const TemporaryFolder folder_;
