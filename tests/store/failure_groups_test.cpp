@@ -39,6 +39,7 @@ TEST(TellingLine, IsTheFirstThatSaysError) {
             "kernel.c:3:9: error: 'n' undeclared");
   EXPECT_EQ(telling_line("k.F90:4:7:\n\n    4 | x = 1\nError: Symbol 'x' has no type"), "Error: Symbol 'x' has no type");
   EXPECT_EQ(telling_line("\n  signal 11\nmore"), "signal 11");
+  EXPECT_EQ(telling_line(" \t signal 11 \t"), "signal 11");
   EXPECT_EQ(telling_line(""), "");
   EXPECT_EQ(telling_line("\n \n"), "");
 }

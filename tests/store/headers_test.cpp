@@ -81,5 +81,24 @@ TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {
   EXPECT_EQ(pick_session(store).id, full) << "the last that was worked on and has rows";
 }
 
+TEST(SessionsOfAStore, SayHowTheProblemStandsNow) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.db");
+  const auto session = [&](const SessionIdentity& identity, const char* environment, const char* document) {
+    return store.session(identity, {"x"}, "time", environment, document);
+  };
+  const SessionIdentity identity{.problem = "p"};
+  const auto other = session({.problem = "q", .device = "q"}, R"({"cpu":"old"})", R"({"n":1})");
+  const auto first = session(identity, R"({"cpu":"old"})", R"({"n":1})");
+  EXPECT_EQ(session(identity, R"({"cpu":"new"})", R"({"n":2})"), first);
+  EXPECT_EQ(store.document(first) + store.environment(first), R"({"n":2}{"cpu":"new"})");
+  EXPECT_EQ(store.document(other) + store.environment(other), R"({"n":1}{"cpu":"old"})");
+  SessionIdentity renamed{.problem = "p", .device = "another name"};
+  renamed.former_hash = identity.hash();
+  EXPECT_EQ(session(renamed, "{}", "{}"), first) << "found by what it was called before";
+  renamed.former_hash.clear();
+  EXPECT_EQ(session(renamed, "{}", "{}"), first) << "and called by its new name since";
+}
+
 }  // namespace
 }  // namespace ergotune
