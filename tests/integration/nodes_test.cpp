@@ -139,7 +139,9 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
       const auto said = result.err.find("ergotune: ");
       EXPECT_EQ(result.exit_code != 0, said != std::string::npos) << fault << result.err;
       EXPECT_TRUE(said == std::string::npos || result.err.find("\nergotune: ", said) == std::string::npos) << fault << result.err;
-      if (fault.ends_with(one)) EXPECT_EQ(result.exit_code, 0) << "the other node goes on: " << fault << result.err;
+      if (fault.ends_with(one)) {
+        EXPECT_EQ(result.exit_code, 0) << "the other node goes on: " << fault << result.err;
+      }
     }
     json_of(ergotune(folder, command({worker(3)})));
     expect_each_once();

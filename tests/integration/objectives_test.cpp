@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
 
 #include "integration/support/command.hpp"
+#include "patience.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -183,8 +185,13 @@ class Objectives : public ::testing::TestWithParam<std::tuple<Place, Case>> {
 };
 
 TEST_P(Objectives, AreToldAlikeByEveryVerb) {
-  const Json tuned = run(tune_command(place(), the_case()));
-  ASSERT_TRUE(tuned["best"].is_object()) << tuned.dump(1);
+  Json tuned;
+  with_patience("what runs beside it can make a launch's energy drift", [&] {
+    for (const char* file : {"s.db", "s.db-wal", "s.db-shm"}) std::filesystem::remove(folder.path() / file);
+    tuned = run(tune_command(place(), the_case()));
+    ASSERT_TRUE(tuned["best"].is_object()) << tuned.dump(1);
+  });
+  ASSERT_TRUE(tuned["best"].is_object());
   const Json& best = tuned["best"];
   EXPECT_EQ(tuned["objective"]["direction"], the_case().direction);
   EXPECT_EQ(tuned["evaluated"], 4);

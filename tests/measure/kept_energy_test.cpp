@@ -288,34 +288,6 @@ SlopeEstimate said(double value, double error, const char* sensor = "a") {
   return e;
 }
 
-TEST(CombinedSensors, AreOneEstimate) {
-  auto a = said(100, 0.5), b = said(101, 0.8, "b");
-  b.covered = {0.5, 1.5};
-  b.drift = -0.03;
-  a.drift = 0.02;
-  b.degrees = 7;
-  b.n = 4;
-  a.repeatability = 0.01;
-  b.systematic = 0.02;
-  a.method = "x";
-  b.method = "y";
-  a.warnings = {"w"};
-  const auto both = combine({a, b});
-  EXPECT_DOUBLE_EQ(both.value, 100.5);
-  EXPECT_DOUBLE_EQ(both.standard_error, 0.65);
-  EXPECT_EQ(both.degrees, 100);
-  EXPECT_EQ(both.n, 14);
-  EXPECT_EQ(both.covered.from, 0.5);
-  EXPECT_EQ(both.covered.to, 2);
-  EXPECT_EQ(both.drift, -0.03);
-  EXPECT_EQ(both.repeatability, 0.01);
-  EXPECT_EQ(both.systematic, 0.02);
-  EXPECT_EQ(both.method, "x and y");
-  EXPECT_EQ(both.sensor, "a,b");
-  EXPECT_THAT(both.warnings, testing::ElementsAre("w"));
-  EXPECT_EQ(combine({a}).value, 100);
-}
-
 TEST(CombinedSensors, ThatDisagreeSaySo) {
   const auto apart = [](double by) { return combine({said(100, 0.5), said(100 + by, 0.5)}); };
   EXPECT_NEAR(apart(2.1).standard_error, 0.5, 1e-9) << "within three standard errors of a difference";

@@ -9,19 +9,14 @@
 #include <cmath>
 
 #include "ergotune/space/expression.hpp"
+#include "parameters.hpp"
 #include "space/columns.hpp"
 
 namespace ergotune {
 namespace {
 
+using test::listed;
 using namespace program;
-
-Parameter listed(std::string name, std::vector<Value> values) {
-  Parameter parameter;
-  parameter.name = std::move(name);
-  parameter.values = std::move(values);
-  return parameter;
-}
 
 /// Whole, negative, real, both signs, truth and text; "one" is no variable.
 const std::vector<Parameter> kParameters{listed("a", {1, 2, 3, 8}),   listed("b", {-3, -1, 2, 5}),

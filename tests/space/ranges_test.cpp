@@ -7,18 +7,13 @@
 
 #include "brute_force.hpp"
 #include "ergotune/base/error.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
 
+using test::counted;
 using ::testing::HasSubstr;
-
-Parameter counted(std::string name, int count) {
-  Parameter parameter;
-  parameter.name = std::move(name);
-  for (int i = 0; i < count; ++i) parameter.values.emplace_back(i);
-  return parameter;
-}
 
 Parameter ranged(const std::string& start, const std::string& stop, const std::string& step) {
   Parameter parameter;

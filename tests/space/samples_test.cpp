@@ -8,18 +8,13 @@
 
 #include "brute_force.hpp"
 #include "ergotune/base/error.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
 
+using test::counted;
 using ::testing::ElementsAre;
-
-Parameter counted(std::string name, int count) {
-  Parameter parameter;
-  parameter.name = std::move(name);
-  for (int i = 0; i < count; ++i) parameter.values.emplace_back(i);
-  return parameter;
-}
 
 Restriction must(const std::string& text) {
   Restriction restriction;

@@ -8,24 +8,14 @@
 
 #include "brute_force.hpp"
 #include "definitions.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
 
+using test::counted;
+using test::listed;
 using ::testing::HasSubstr;
-
-Parameter listed(std::string name, std::vector<Value> values) {
-  Parameter parameter;
-  parameter.name = std::move(name);
-  parameter.values = std::move(values);
-  return parameter;
-}
-
-Parameter counted(std::string name, int count, int first = 0) {
-  std::vector<Value> values;
-  for (int i = 0; i < count; ++i) values.emplace_back(first + i);
-  return listed(std::move(name), std::move(values));
-}
 
 Parameter ranged(std::string name, const char* start, const char* stop, const char* step) {
   Parameter parameter;
