@@ -93,7 +93,7 @@ def test_a_tunable_without_the_value_is_said():
 
 
 class Downhill(OptAlg):
-    """Walks to a random neighbour while that is better."""
+    """Walks to a random neighbour where that is better, and now and then anyway: around one there may be fewer than are wanted."""
 
     def __call__(self, func, searchspace):
         here = searchspace.get_random_sample(1)[0]
@@ -101,7 +101,7 @@ class Downhill(OptAlg):
         while func.budget_spent_fraction < 1:
             there = random.choice(searchspace.get_neighbors(here, "Hamming"))
             cost = func(there)
-            if cost < best:
+            if cost < best or random.random() < 0.2:
                 here, best = there, cost
         return here, best
 
