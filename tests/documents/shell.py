@@ -121,6 +121,9 @@ def run_ergotune(scratch, words):
         scratch.provide("ergotune.db")
     actual, changed = for_this_machine(words)
     result = scratch.ergotune(*actual[1:])
+    for _ in range(2):  # an energy that is measured here: what runs beside it can keep it from being known
+        if "--sensor" in actual and result.returncode == 1:
+            result = scratch.ergotune(*actual[1:])
     bench.say(f"  ran{' (' + ', '.join(changed) + ')' if changed else ''}: {' '.join(words)}")
     if result.returncode != 0:
         yield f"{' '.join(actual)} ended with {result.returncode}: {result.stderr.strip()[-2000:]}"
