@@ -14,6 +14,7 @@
 
 #include "base/environment.hpp"
 #include "base/files.hpp"
+#include "base/leftovers.hpp"
 #include "base/process.hpp"
 #include "device/backend.hpp"
 #include "device/host_call.hpp"
@@ -27,14 +28,8 @@ constexpr const char* kScratchName = "ergotune-host-";
 
 /// Folders of processes that were killed while they compiled: no compiler takes a day.
 void remove_leftovers(const fs::path& folder) {
-  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code gone;
-    if (!entry->path().filename().string().starts_with(kScratchName)) continue;
-    const auto written = fs::last_write_time(entry->path(), gone);
-    if (!gone && written < long_ago) fs::remove_all(entry->path(), gone);  // another user's stay: they cannot be removed
-  }
+  std::error_code ignored;  // another user's cannot be removed
+  for (const fs::path& left : left_behind(folder, kScratchName, std::chrono::hours(24))) fs::remove_all(left, ignored);
 }
 
 /// A folder that goes with the object.

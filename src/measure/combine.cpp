@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "ergotune/base/statistics.hpp"
@@ -57,13 +58,30 @@ void combine_metrics(const std::vector<Measurement>& rounds, Measurement& combin
   }
 }
 
+/// What speaks for the configuration: all but those that could not be measured, where others could.
+std::vector<Measurement> measured_ones(const std::vector<Measurement>& rounds) {
+  std::vector<Measurement> list;
+  std::copy_if(rounds.begin(), rounds.end(), std::back_inserter(list),
+               [](const Measurement& round) { return round.status != Status::unsupported; });
+  return list.empty() ? rounds : list;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
 }  // namespace
 
-Measurement combine(const std::vector<Measurement>& rounds) {
+Measurement combine(const std::vector<Measurement>& all) {
+  const std::vector<Measurement> rounds = measured_ones(all);
   for (const Measurement& round : rounds) {
     if (!usable(round.status)) return round;
   }
   Measurement combined = rounds.front();
+  for (const Measurement& round : rounds) {
+    combined.quantities.insert(round.quantities.begin(), round.quantities.end());
+    combined.metrics.insert(round.metrics.begin(), round.metrics.end());
+  }
   combine_quantities(rounds, combined);
   combine_metrics(rounds, combined);
   combined.times.clear();
@@ -71,10 +89,10 @@ Measurement combine(const std::vector<Measurement>& rounds) {
     combined.times.insert(combined.times.end(), round.times.begin(), round.times.end());
     if (round.status == Status::not_converged) combined.status = round.status;
     combined.finished_at = std::max(combined.finished_at, round.finished_at);
-    for (const std::string& warning : round.warnings) {
-      if (std::find(combined.warnings.begin(), combined.warnings.end(), warning) == combined.warnings.end())
-        combined.warnings.push_back(warning);
-    }
+    for (const std::string& warning : round.warnings) add_once(combined.warnings, warning);
+  }
+  for (const Measurement& round : all) {
+    if (round.status == Status::unsupported) add_once(combined.warnings, "a round is left out: " + round.message);
   }
   return combined;
 }

@@ -81,7 +81,6 @@ class NvmlMonitor : public BoardMonitor {
     if (code != nvml::kOk) return std::nullopt;
     std::vector<int> others;
     std::size_t invisible = 0;
-    const pid_t session = getsid(0);
     for (unsigned i = 0; i < count; ++i) {
       const auto pid = static_cast<pid_t>(processes[i].pid);
       if (pid == getpid() || pid == getppid() || getpgid(pid) == getpgid(0)) continue;
@@ -90,8 +89,9 @@ class NvmlMonitor : public BoardMonitor {
         others.push_back(pid);
         continue;
       }
-      // Workers of ours run in process groups of their own but in our session.
-      if (session > 0 && getsid(pid) == session && is_descendant_or_ancestor(pid)) continue;
+      // Workers of ours run in process groups of their own but in our session; a session that began outside of our
+      // container reads 0, for them as for us.
+      if (getsid(pid) == getsid(0) && is_relative(pid)) continue;
       others.push_back(pid);
     }
     if (invisible == 1 && others.size() == 1 && count == 1) return std::nullopt;
@@ -111,13 +111,15 @@ class NvmlMonitor : public BoardMonitor {
     if (end == std::string::npos || std::sscanf(stat.c_str() + end + 1, " %*c %d", &parent) != 1) return 0;
     return parent;
   }
-  static bool is_descendant_or_ancestor(pid_t pid) {
+  /// Below us (who may be the first process of a container), below who started us (unless that is the first process,
+  /// the parent of all orphans), or above us.
+  static bool is_relative(pid_t pid) {
     auto above = [](pid_t low, pid_t high) {
-      for (int depth = 0; low > 1 && depth < 64; ++depth, low = parent_of(low))
+      for (int depth = 0; low > 0 && depth < 64; ++depth, low = parent_of(low))
         if (low == high) return true;
       return false;
     };
-    return above(pid, getppid()) || above(getpid(), pid);
+    return above(pid, getpid()) || (getppid() > 1 && above(pid, getppid())) || above(getpid(), pid);
   }
 
   std::shared_ptr<const nvml::Library> library_;

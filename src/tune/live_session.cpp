@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/leftovers.hpp"
 #include "ergotune/base/clock.hpp"
 
 namespace ergotune {
@@ -33,16 +34,10 @@ Json document(const SessionProgress& progress) {
 /// Removes what killed sessions left beside the store. On a file system that machines share a process of another one looks as if
 /// it were gone: what was written to within the hour stays.
 void remove_leftovers(const std::filesystem::path& store) {
-  namespace fs = std::filesystem;
-  const std::string prefix = store.filename().string() + "-live-";
-  const auto now = fs::file_time_type::clock::now();
-  std::error_code error;
-  for (fs::directory_iterator entry(store.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+  for (const auto& left : left_behind(store.parent_path(), store.filename().string() + "-live-", std::chrono::hours(1))) {
+    const auto file = LiveFile::open(left);
     std::error_code ignored;
-    if (!entry->path().filename().string().starts_with(prefix)) continue;
-    if (now - entry->last_write_time(ignored) < std::chrono::hours(1) || ignored) continue;
-    const auto file = LiveFile::open(entry->path());
-    if (file && !file->owner_lives()) fs::remove(entry->path(), ignored);
+    if (file && !file->owner_lives()) std::filesystem::remove(left, ignored);
   }
 }
 

@@ -194,6 +194,14 @@ std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::v
   return PlanPoint{ranking.front(), space_.configuration(ranking.front()), ledger_.find(ranking.front())->measurement};
 }
 
+std::string PlanRun::failure_among(const std::vector<ConfigurationIndex>& seen) const {
+  for (const ConfigurationIndex index : seen) {
+    const Measurement& last = ledger_.find(index)->measurement;
+    if (!usable(last.status)) return fmt::format("{} ({})", last.message, to_string(last.status));
+  }
+  return "none has what the objective asks for";
+}
+
 void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
@@ -235,7 +243,12 @@ void PlanRun::tune(const PlanStage& stage) {
     if (stage.in_model_range) leave_range(stage, seen, *best);
     const bool last = &stage == &plan_.stages.back();
     if (last && result_.provenance == Provenance::measured && !interrupted()) best = confirmed(stage, seen);
-    space_.values_at(best->index, state_.current);
+    if (best) {
+      space_.values_at(best->index, state_.current);
+    } else {
+      result_.why_not = fmt::format("what stage \"{}\" found could not be confirmed: {}", stage.name,
+                                    failure_among(seen));
+    }
   }
   result.best = best;
   result.by_setting = by_setting(stage, seen);

@@ -48,6 +48,8 @@ class PlanRun {
   /// The best of what is known among `indices`; nullopt when none is usable. Of measured values the upper end of the
   /// interval counts: the next stage must not be built on luck.
   std::optional<PlanPoint> best(std::span<const ConfigurationIndex> indices, Objective objective) const;
+  /// Why one of them failed when it was last measured.
+  std::string failure_among(const std::vector<ConfigurationIndex>& seen) const;
   std::vector<ConfigurationIndex> whole_stage(const PlanStage& stage, std::vector<ConfigurationIndex> indices);
   std::vector<ConfigurationIndex> searched_stage(const PlanStage& stage, const SearchSpace& part,
                                                  const std::string& strategy, const Budget& budget,

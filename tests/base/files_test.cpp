@@ -1,11 +1,13 @@
 #include "base/files.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
 
+#include "base/leftovers.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
@@ -67,6 +69,24 @@ TEST_F(FilesTest, ANamedFileThatCannotBeWrittenSaysWhy) {
       EXPECT_TRUE(std::string(error.what()).starts_with(file.string()));
     }
   }
+}
+
+// Of killed processes: by name and age, also where the folder is not there.
+TEST_F(FilesTest, LeftBehindIsWhatNobodyWroteToForSoLong) {
+  const auto old = [&](const std::filesystem::path& path, int hours) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
+    return path;
+  };
+  for (const char* name : {"ours-a", "ours-young", "theirs-ours-c"}) ASSERT_EQ(write_file(folder / name, "x"), 0);
+  std::filesystem::create_directory(folder / "ours-b");
+  old(folder / "ours-a", 25);
+  old(folder / "ours-b", 30);
+  old(folder / "ours-young", 23);
+  old(folder / "theirs-ours-c", 100);
+  EXPECT_THAT(left_behind(folder, "ours-", std::chrono::hours(24)),
+              testing::UnorderedElementsAre(folder / "ours-a", folder / "ours-b"));
+  EXPECT_THAT(left_behind(folder / "missing", "", std::chrono::hours(0)), testing::IsEmpty());
+  EXPECT_THAT(left_behind(folder / "ours-a", "", std::chrono::hours(0)), testing::IsEmpty()) << "no folder";
 }
 
 }  // namespace

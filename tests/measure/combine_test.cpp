@@ -81,6 +81,23 @@ SlopeEstimate sensor(const char* name, double value, double error) {
   return e;
 }
 
+TEST(CombineRounds, LeaveOutTheOneThatCouldNotBeMeasured) {
+  std::vector<Measurement> rounds{round_of(9, 0.1, 900), round_of(1, 0.1, 100), round_of(3, 0.1, 300)};
+  rounds[0].status = Status::unsupported;
+  rounds[0].message = "energy is known to +-60 % only";
+  rounds[2].quantities["energy"] = {5, 1, 2, "", "", Provenance::measured};
+  const Measurement all = combine(rounds);
+  EXPECT_EQ(all.status, Status::ok);
+  EXPECT_DOUBLE_EQ(all.quantities.at("time").value, 2);
+  EXPECT_THAT(all.times, ElementsAre(1, 3));
+  EXPECT_DOUBLE_EQ(all.quantities.at("energy").value, 5) << "of those that have it, the first or not";
+  EXPECT_THAT(all.warnings, ElementsAre("a round is left out: energy is known to +-60 % only"));
+  rounds[1].status = rounds[2].status = Status::unsupported;
+  EXPECT_EQ(combine(rounds).status, Status::unsupported) << "none could";
+  rounds[2].status = Status::wrong_result;
+  EXPECT_EQ(combine(rounds).status, Status::wrong_result);
+}
+
 TEST(CombineSensors, AMeanThatClaimsNoGain) {
   auto a = sensor("a", 10, 0.1), b = sensor("b", 10.1, 0.2);
   a.drift = 0.01;

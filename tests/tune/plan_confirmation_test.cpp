@@ -88,6 +88,32 @@ TEST_F(PlanConfirmation, AWideIntervalDecidesNoStage) {
   EXPECT_GE(measured(2, 900), 4);
 }
 
+// A neighbour on the machine spoils readings, not configurations: of three rounds those count that could be measured, and
+// where none could, the plan says so instead of naming a winner.
+TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfiguration) {
+  const auto honest = evaluator.measure;
+  int spoiled = 1;
+  evaluator.measure = [&](const Configuration& c, int time) {
+    if (time == 0 || time > spoiled) return honest(c, time);
+    Measurement lost;
+    lost.status = Status::unsupported;
+    lost.message = "energy is known to +-60 % only";
+    return lost;
+  };
+  const PlanResult result = run("global_energy");
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->configuration, at(2, 900));
+  EXPECT_NEAR(*result.best->measurement.value("energy"), 1, 1e-9);
+  EXPECT_THAT(result.best->measurement.warnings, testing::ElementsAre("a round is left out: energy is known to +-60 % only"));
+  EXPECT_EQ(result.why_not, "");
+
+  spoiled = 1000;
+  evaluator.measured.clear();
+  const PlanResult none = run("energy_then_clocks");
+  EXPECT_THAT(none.why_not, testing::AllOf(testing::HasSubstr("could not be confirmed"), testing::HasSubstr("+-60 % only")));
+  EXPECT_FALSE(none.best);
+}
+
 TEST_F(PlanConfirmation, OnlyWhereItIsWantedAndMeasured) {
   PlanOptions options;
   options.confirm = false;
