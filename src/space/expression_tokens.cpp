@@ -115,27 +115,24 @@ void Tokens::finish_number(std::size_t end) {
   position_ = end;
 }
 
+/// As Python reads it: what follows a backslash and means nothing stays, and so does the backslash.
+std::string Tokens::read_escape(std::size_t at) const {
+  static constexpr std::string_view kLetters = "ntrabfv\\'\"", kMeanings = "\n\t\r\a\b\f\v\\'\"";
+  const char c = text_[at];
+  if (const auto known = kLetters.find(c); known != std::string_view::npos) return {kMeanings[known]};
+  if (is_digit(c) || std::string_view("xuUN").find(c) != std::string_view::npos)
+    fail(at - 1, "characters by their number are not part of the expression language: write the character itself");
+  return {'\\', c};
+}
+
 void Tokens::read_text(char quote) {
   std::string value;
   std::size_t i = position_ + 1;
   for (; i < text_.size() && text_[i] != quote; ++i) {
     if (text_[i] != '\\') {
       value += text_[i];
-      continue;
-    }
-    if (++i >= text_.size()) break;
-    switch (text_[i]) {
-      case 'n':
-        value += '\n';
-        break;
-      case 't':
-        value += '\t';
-        break;
-      case 'r':
-        value += '\r';
-        break;
-      default:
-        value += text_[i];
+    } else if (++i < text_.size()) {
+      value += read_escape(i);
     }
   }
   if (i >= text_.size()) fail(position_, "this text is not closed");

@@ -35,6 +35,7 @@ class Tokens {
   void read_hexadecimal();
   void finish_number(std::size_t end);
   void read_text(char quote);
+  std::string read_escape(std::size_t at) const;
   void read_name();
 
   std::string_view text_;

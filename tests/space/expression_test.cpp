@@ -190,6 +190,8 @@ TEST(Expression, RefusesWhatItCannotParse) {
       {"maxx(1, 2)", "did you mean \"max\""},
       {"sqrt(1, 2)", "takes 1 argument"},
       {"'abc", "not closed"},
+      {"'\\x41'", "the character itself"},
+      {"'\\0'", "the character itself"},
       {"9223372036854775808", "64 bits"},
       {"3x", "cannot follow"},
       {"a $ b", "not part"},
