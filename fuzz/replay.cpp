@@ -1,6 +1,7 @@
 // The fuzz targets without a fuzzer, in every build: each takes its corpus, seeds made here, and a thousand mutations of both, drawn with a
-// fixed seed. What trips a target ends this process, and ctest says which. ERGOTUNE_FUZZ_MUTATIONS: how many (1000); ERGOTUNE_FUZZ_SEEDS
-// names a folder that gets the seeds made here, for the fuzzer (scripts/deep-check).
+// fixed seed. What trips a target ends this process, and ctest says which. ERGOTUNE_FUZZ_MUTATIONS: how many (1000); ERGOTUNE_FUZZ_SECONDS:
+// then more of them for so long (.ci/run); ERGOTUNE_FUZZ_SEEDS names a folder that gets the seeds made here, for the fuzzer
+// (scripts/deep-check).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <map>
 
+#include "ergotune/base/clock.hpp"
 #include "ergotune/base/random.hpp"
 #include "ergotune/kernel/wisdom.hpp"
 #include "evaluate/agent_protocol.hpp"
@@ -152,6 +154,11 @@ std::string mutated(std::string text, const std::vector<std::string>& others, Ra
   return text;
 }
 
+int number_from(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : otherwise;
+}
+
 class Fuzz : public ::testing::TestWithParam<Target> {};
 
 TEST_P(Fuzz, TakesItsCorpusAndMutationsOfIt) {
@@ -167,9 +174,12 @@ TEST_P(Fuzz, TakesItsCorpusAndMutationsOfIt) {
       std::ofstream(fs::path(folder) / (std::string(target.name) + std::to_string(number++)), std::ios::binary) << input;
     return;
   }
-  const char* wanted = std::getenv("ERGOTUNE_FUZZ_MUTATIONS");
   Random random(20261122);
-  for (int i = wanted ? std::atoi(wanted) : 1000; i > 0; --i) run(mutated(corpus[random.below(corpus.size())], corpus, random));
+  const double until = host_seconds() + number_from("ERGOTUNE_FUZZ_SECONDS", 0);
+  int runs = 0;
+  for (const int wanted = number_from("ERGOTUNE_FUZZ_MUTATIONS", 1000); runs < wanted || host_seconds() < until; ++runs)
+    run(mutated(corpus[random.below(corpus.size())], corpus, random));
+  RecordProperty("mutations", runs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Fuzz, ::testing::ValuesIn(kTargets), [](const auto& info) { return std::string(info.param.name); });
