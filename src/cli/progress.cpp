@@ -132,7 +132,7 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
   // What is known already comes in no time, and says nothing of how fast the rest will go.
-  if (progress.evaluated > 0)
+  if (rate > 0)
     parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
   if (!progress.boards.empty()) parts.emplace_back(3, ", " + boards_words(progress.boards));
   if (progress.best) parts.emplace_back(8, fmt::format(", best {} {}", objective_, human(*progress.best, unit_)));

@@ -184,6 +184,7 @@ std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::v
   Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&] {
     SessionProgress progress;
     progress.best = standing.best_value();
+    progress.evaluated = progress.total = seen.size();
     if (options_.progress) options_.progress(plan_.name, stage.name + ", confirming", progress);
   });
   if (options_.confirm) confirmation.run(ledger_.evaluated() > 0);
