@@ -194,10 +194,12 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   options.interrupted = interruption();
   const std::string unit = spec.kind == ParameterKind::power_limit_w ? "W" : "MHz";
   if (!arguments.quiet) {
-    options.progress = [&](double setting, const Measurement* m) {
-      if (!m) fmt::print(stderr, "confirming the best beside the unchanged\n");
-      else if (usable(m->status)) fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(*m, "time", {}), with_interval(*m, "energy", {}));
-      else fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m->status), m->message);
+    options.progress = [&](double setting, const Measurement& m) {
+      if (usable(m.status)) fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(m, "time", {}), with_interval(m, "energy", {}));
+      else fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m.status), m.message);
+    };
+    options.confirming = [](double left) {
+      fmt::print(stderr, "confirming the best beside the unchanged, about {} left\n", human_duration(left));
     };
   }
   finding.choice = choose_setting(prepared, options);

@@ -132,16 +132,14 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
   // What is known already comes in no time, and says nothing of how fast the rest will go.
-  if (rate > 0)
+  if (rate > 0 && !progress.phase.starts_with("confirming"))
     parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
   if (!progress.boards.empty()) parts.emplace_back(3, ", " + boards_words(progress.boards));
   if (progress.best) parts.emplace_back(8, fmt::format(", best {} {}", objective_, human(*progress.best, unit_)));
   if (!progress.phase.empty()) {
     parts.emplace_back(6, ", " + progress.phase);
   }
-  if (progress.seconds_left && !progress.phase.starts_with("confirming")) {
-    parts.emplace_back(5, fmt::format(", {} left", human_duration(*progress.seconds_left)));
-  }
+  if (progress.seconds_left) parts.emplace_back(5, fmt::format(", {} left", human_duration(*progress.seconds_left)));
   line(fitting(std::move(parts), terminal_ ? terminal_columns() : std::numeric_limits<std::size_t>::max()), terminal_);
 }
 

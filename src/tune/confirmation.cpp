@@ -28,8 +28,9 @@ constexpr int kLostBoards = 3;
 }  // namespace
 
 
-ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board)
-    : order_(candidates.size()), rounds_left_(rounds), sent_(candidates.size()), board_(std::move(board)) {
+ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board,
+                                       std::function<void(std::size_t)> each)
+    : order_(candidates.size()), rounds_left_(rounds), sent_(candidates.size()), board_(std::move(board)), each_(std::move(each)) {
   for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -59,10 +60,11 @@ void ConfirmationSource::take(const Wanted& wanted, const Measurement& measureme
   for (Candidate& candidate : candidates_) {
     if (candidate.index == wanted.index) candidate.rounds.push_back(measurement);
   }
+  if (each_) each_(static_cast<std::size_t>(rounds_left_) * order_.size() + order_.size() - sent_ + under_way_);
 }
 
 Confirmation::Confirmation(Ledger& ledger, Objective& objective, Standing& standing,
-                           std::optional<ConfigurationIndex> beside, std::function<void()> tell)
+                           std::optional<ConfigurationIndex> beside, Tell tell)
     : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
 
 /// Who is confirmed next: the first of the ranking that are not yet, and the default beside them.
@@ -94,6 +96,12 @@ std::string Confirmation::choose_board() const {
   return first == boards.end() ? std::string() : first->board;
 }
 
+double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candidates) const {
+  return std::accumulate(candidates.begin(), candidates.end(), 0.0, [&](double sum, ConfigurationIndex index) {
+    return sum + ledger_.find(index)->measurement.measure_seconds;
+  });
+}
+
 bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   if (const std::string board = choose_board(); board != board_) {
     rounds_.clear();
@@ -104,7 +112,15 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     const bool elsewhere = is_confirmed(index) && ledger_.find(index)->board != board_;
     if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end()) candidates.push_back(index);
   }
-  ConfirmationSource source(candidates, kConfirmationRounds, board_);
+  const double round = expected_round(candidates), began = host_seconds();
+  const std::size_t all = candidates.size() * kConfirmationRounds;
+  const auto tell = [&](std::size_t left) {
+    const auto done = static_cast<double>(all - left), open = static_cast<double>(left);
+    if (tell_) tell_(done > 0 ? (host_seconds() - began) / done * open : round * kConfirmationRounds);
+  };
+  ledger_.set_phase("confirming");
+  tell(all);
+  ConfirmationSource source(candidates, kConfirmationRounds, board_, tell);
   if (!ledger_.drive(source).empty()) return false;
   if (source.boards().size() > 1 && lost_boards_++ < kLostBoards) return confirm(std::move(candidates));
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
@@ -130,10 +146,7 @@ void Confirmation::run(bool fresh) {
   const double before = host_seconds(), waited = ledger_.waited();
   for (int batch = 0; batch < kConfirmationBatches; ++batch) {
     const std::vector<ConfigurationIndex> list = candidates();
-    if (list.empty()) break;
-    ledger_.set_phase("confirming");
-    if (tell_) tell_();
-    if (!confirm(list)) break;
+    if (list.empty() || !confirm(list)) break;
   }
   if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
   seconds_ += host_seconds() - before - (ledger_.waited() - waited);

@@ -24,8 +24,10 @@ class ConfirmationSource : public Source {
     std::vector<Measurement> rounds;
   };
 
-  /// `board`: the one of several that measures them all; empty where there is one.
-  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {});
+  /// `board`: the one of several that measures them all; empty where there is one. `each`: called after each measurement
+  /// with the number of those that are still to come.
+  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {},
+                     std::function<void(std::size_t left)> each = {});
   /// The boards that did: more than one where the first was lost meanwhile.
   const std::set<std::string>& boards() const { return boards_; }
   std::vector<Wanted> next(std::size_t room) override;
@@ -39,6 +41,7 @@ class ConfirmationSource : public Source {
   int rounds_left_;
   std::size_t sent_, under_way_ = 0;
   std::string board_;
+  std::function<void(std::size_t)> each_;
   std::set<std::string> boards_;
   Random random_{7};
 };
@@ -47,9 +50,11 @@ class ConfirmationSource : public Source {
 /// measured, or have no one best (Pareto).
 class Confirmation {
  public:
-  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins.
-  Confirmation(Ledger& ledger, Objective& objective, Standing& standing, std::optional<ConfigurationIndex> beside,
-               std::function<void()> tell);
+  /// How long what is under way will take (s).
+  using Tell = std::function<void(double seconds_left)>;
+  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
+  /// each measurement.
+  Confirmation(Ledger& ledger, Objective& objective, Standing& standing, std::optional<ConfigurationIndex> beside, Tell tell);
   /// The best candidates side by side, then whoever looks better than what was confirmed, then those between whom it is
   /// open. `fresh`: something was measured since; else what was confirmed before is not measured again.
   void run(bool fresh);
@@ -63,6 +68,8 @@ class Confirmation {
   bool is_confirmed(ConfigurationIndex index) const { return ledger_.find(index)->confirmed_for == objective_.spec(); }
   std::vector<ConfigurationIndex> candidates();
   bool confirm(std::vector<ConfigurationIndex> candidates);
+  /// s for a round of them, by what they took before.
+  double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
   std::string choose_board() const;
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// Those that were confirmed, best first, with what is known of them.
@@ -77,7 +84,7 @@ class Confirmation {
   Objective& objective_;
   Standing& standing_;
   std::optional<ConfigurationIndex> beside_;
-  std::function<void()> tell_;
+  Tell tell_;
   std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
   std::string board_;  ///< that measured them
   int lost_boards_ = 0;

@@ -181,10 +181,11 @@ std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::v
   for (const ConfigurationIndex index : seen) standing.see(index);
   standing.judge_again();
   const double before = host_seconds();
-  Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&] {
+  Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&](double left) {
     SessionProgress progress;
     progress.best = standing.best_value();
     progress.evaluated = progress.total = seen.size();
+    progress.seconds_left = left;
     if (options_.progress) options_.progress(plan_.name, stage.name + ", confirming", progress);
   });
   if (options_.confirm) confirmation.run(ledger_.evaluated() > 0);

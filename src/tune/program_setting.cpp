@@ -50,7 +50,7 @@ class SettingSource : public Source {
     const double setting = *under_way_;
     under_way_.reset();
     see_(wanted.index);
-    if (options_.progress) options_.progress(setting, &m);
+    if (options_.progress) options_.progress(setting, m);
     const auto time = m.value("time"), energy = m.value("energy"), ran = m.value("core_clock");
     if (!usable(m.status) || !time || !energy) return;
     Point point{*time, *energy, m.value("power").value_or(*energy / *time), m.standard_error("power"), setting};
@@ -188,9 +188,7 @@ SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptio
   choice.stopped_because = ledger->drive(source);
   choice.model = source.model();
   if (choice.stopped_because.empty()) {
-    Confirmation confirmation(*ledger, *prepared.objective, standing, by_setting.at(choice.unchanged), [&] {
-      if (options.progress) options.progress(0, nullptr);
-    });
+    Confirmation confirmation(*ledger, *prepared.objective, standing, by_setting.at(choice.unchanged), options.confirming);
     confirmation.run(ledger->evaluated() > before);
     static_cast<Confidence&>(choice) = confirmation.confidence();
     choice.stopped_because = ledger->interrupted() ? "interrupted" : "finished";

@@ -42,7 +42,8 @@ class Search {
  private:
   std::string measure(std::vector<ConfigurationIndex> list);
   std::string begin();
-  void progress(const Entry* last, const std::string& phase);
+  /// `left`: s to the end of a phase that is no search.
+  void progress(const Entry* last, const std::string& phase, std::optional<double> left = std::nullopt);
   Confidence confirm();
   void summarise(SessionResult& result) const;
   std::string search();
@@ -60,7 +61,7 @@ class Search {
   double boards_at_ = -1e300;  ///< when they were looked at
 };
 
-void Search::progress(const Entry* last, const std::string& phase) {
+void Search::progress(const Entry* last, const std::string& phase, std::optional<double> left) {
   if (!options_.progress && !ledger_.shows()) return;
   SessionProgress progress;
   progress.evaluated = evaluated_;
@@ -71,12 +72,12 @@ void Search::progress(const Entry* last, const std::string& phase) {
   if (budget.evaluations > 0) progress.total = std::min<std::uint64_t>(progress.total, budget.evaluations);
   progress.seconds = host_seconds() - started_;
   progress.best = standing_.best_value();
-  if (evaluated_ > 0) {
+  progress.seconds_left = left;
+  if (!left && evaluated_ > 0) {
     const std::uint64_t done = evaluated_ + known_;
     const double each = progress.seconds / static_cast<double>(evaluated_);
-    double left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
-    if (budget.seconds > 0) left = std::min(left, std::max(0.0, budget.seconds - progress.seconds));
-    progress.seconds_left = left;
+    progress.seconds_left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
+    if (budget.seconds > 0) progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
   }
   if (progress.seconds + started_ - boards_at_ >= 1) {
     boards_at_ = progress.seconds + started_;
@@ -134,7 +135,7 @@ std::string Search::begin() {
 }
 
 Confidence Search::confirm() {
-  Confirmation confirmation(ledger_, objective_, standing_, default_, [this] { progress(nullptr, "confirming the best"); });
+  Confirmation confirmation(ledger_, objective_, standing_, default_, [this](double left) { progress(nullptr, "confirming the best", left); });
   if (options_.confirm) confirmation.run(evaluated_ > 0);
   confirming_ = confirmation.seconds();
   return confirmation.confidence();

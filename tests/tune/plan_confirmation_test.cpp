@@ -114,6 +114,28 @@ TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfigur
   EXPECT_FALSE(none.best);
 }
 
+// Three candidates, three rounds, 2 s each by what the search took.
+TEST_F(PlanConfirmation, SaysHowLongItWillTake) {
+  const auto honest = evaluator.measure;
+  evaluator.measure = [&](const Configuration& c, int time) {
+    Measurement m = honest(c, time);
+    m.measure_seconds = 2;
+    return m;
+  };
+  std::vector<double> left;
+  PlanOptions options;
+  options.progress = [&](const std::string&, const std::string& stage, const SessionProgress& progress) {
+    if (!stage.ends_with("confirming")) return;
+    left.push_back(progress.seconds_left.value_or(-1));
+    EXPECT_EQ(progress.evaluated, 20u) << "of the stage";
+    EXPECT_EQ(progress.total, 20u);
+  };
+  run("global_energy", options);
+  ASSERT_EQ(left.size(), 10u) << "at first, and after each";
+  EXPECT_EQ(left.front(), 18);
+  EXPECT_EQ(left.back(), 0);
+}
+
 TEST_F(PlanConfirmation, OnlyWhereItIsWantedAndMeasured) {
   PlanOptions options;
   options.confirm = false;

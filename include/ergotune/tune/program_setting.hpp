@@ -19,8 +19,10 @@ struct SettingSearchOptions {
   /// Settings that are measured before the model is believed, and at most (confirmation not counted).
   std::size_t first = 6, most = 12;
   const std::atomic<bool>* interrupted = nullptr;
-  /// Called with each setting that was measured, and with words when the confirmation begins (null then).
-  std::function<void(double setting, const Measurement*)> progress;
+  /// Called with each setting that was measured.
+  std::function<void(double setting, const Measurement&)> progress;
+  /// While the best is measured again beside the unchanged: s that are left.
+  std::function<void(double seconds_left)> confirming;
 };
 
 /// A ratio with its standard error.

@@ -155,7 +155,7 @@ function liveStatus(parent) {
     cards.append(card(state, phase + (live && live.stage ? `, ${live.stage}` : '')));
     if (p) {
       cards.append(card(`${p.evaluated + p.known} of ${p.total}`, `configurations${p.known ? `, ${p.known} known before` : ''}${p.failed ? `, ${p.failed} failed` : ''}`));
-      cards.append(card(p.seconds_left === null || phase.startsWith('confirming') ? '–' : duration(p.seconds_left), `left; ${duration(p.seconds)} so far`));
+      cards.append(card(p.seconds_left === null ? '–' : duration(p.seconds_left), `left; ${duration(p.seconds)} so far`));
       if (p.rate !== null) cards.append(card(p.rate >= 1 ? digits(p.rate, 3) + ' / s' : digits(60 * p.rate, 3) + ' / min', 'configurations measured'));
       if (p.best !== null) cards.append(card(show(p.best, model.head ? model.head.objective.unit : ''), 'best so far'));
       bar.style.width = Math.min(100, 100 * (p.evaluated + p.known) / Math.max(1, p.total)) + '%';
