@@ -3,7 +3,7 @@
 // Processes for Machine Learning", 2006, algorithm 2.1; the rank-one form of its Cholesky factor).
 //
 // The kernel is a product over the features (encoding.hpp) of one-dimensional kernels, looked up in tables
-// since every feature takes few distinct values. Its variance and the mean are found in closed form, length
+// where a feature takes few distinct values. Its variance and the mean are found in closed form, length
 // scales and noise by the marginal likelihood with log-normal priors.
 #pragma once
 

@@ -16,8 +16,7 @@ double GaussianProcess::State::loss(const Hyperparameters& h, const std::vector<
     for (Eigen::Index j = 0; j <= i; ++j) {
       const auto& b = levels[subset[static_cast<std::size_t>(j)]];
       float product = 1;
-      for (std::size_t f = 0; f < scratch.size(); ++f)
-        product *= scratch[f].kernel[a[f] * scratch[f].levels.size() + b[f]];
+      for (std::size_t f = 0; f < scratch.size(); ++f) product *= scratch[f].between(a[f], b[f]);
       k(i, j) = product;
     }
     k(i, i) += std::exp(h.log_noise);

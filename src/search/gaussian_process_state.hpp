@@ -13,21 +13,30 @@ namespace ergotune::search {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-// A feature's distinct coordinates, and its kernel between each two of them.
+// A feature's distinct coordinates, and its kernel between each two of them: looked up where they are few. A table of more would
+// take more room than a cache has, and longer to make than the few hundred thousand numbers that are asked for.
 struct Table {
+  static constexpr std::size_t kTabled = 512;  // levels
   std::vector<float> levels;
   bool nominal = false;
-  std::vector<float> kernel;  // levels x levels
+  std::vector<float> kernel;  // levels x levels, or empty
+  float length = 1, share = 0;
 
-  void build(float length, float share) {
+  float calculated(std::size_t a, std::size_t b) const {
+    const float distance = nominal ? (a == b ? 0.0f : 1.0f) : std::abs(levels[a] - levels[b]);
+    const float r = std::sqrt(3.0f) * distance / length;
+    return 1 - share + share * (1 + r) * std::exp(-r);  // Matern, nu = 3/2
+  }
+  float between(std::size_t a, std::size_t b) const { return kernel.empty() ? calculated(a, b) : kernel[a * levels.size() + b]; }
+
+  void build(float new_length, float new_share) {
+    length = new_length;
+    share = new_share;
     const std::size_t n = levels.size();
+    if (n > kTabled) return;
     kernel.resize(n * n);
     for (std::size_t a = 0; a < n; ++a)
-      for (std::size_t b = 0; b < n; ++b) {
-        const float distance = nominal ? (a == b ? 0.0f : 1.0f) : std::abs(levels[a] - levels[b]);
-        const float r = std::sqrt(3.0f) * distance / length;
-        kernel[a * n + b] = 1 - share + share * (1 + r) * std::exp(-r);  // Matern, nu = 3/2
-      }
+      for (std::size_t b = 0; b < n; ++b) kernel[a * n + b] = calculated(a, b);
   }
 };
 
@@ -87,8 +96,7 @@ struct GaussianProcess::State {
 
   double kernel(const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b) const {
     float product = 1;
-    for (std::size_t f = 0; f < tables.size(); ++f)
-      product *= tables[f].kernel[a[f] * tables[f].levels.size() + b[f]];
+    for (std::size_t f = 0; f < tables.size(); ++f) product *= tables[f].between(a[f], b[f]);
     return product;
   }
 
@@ -102,9 +110,14 @@ struct GaussianProcess::State {
   Vector kernel_row(const std::vector<std::uint16_t>& of, Eigen::Index first, Eigen::Index count) const {
     Vector row = Vector::Ones(count);
     for (std::size_t f = 0; f < tables.size(); ++f) {
-      const float* table = tables[f].kernel.data() + of[f] * tables[f].levels.size();
+      const Table& table = tables[f];
       const std::uint16_t* at = pool_levels[f].data() + first;
-      for (Eigen::Index i = 0; i < count; ++i) row[i] *= table[at[i]];
+      if (table.kernel.empty()) {
+        for (Eigen::Index i = 0; i < count; ++i) row[i] *= table.calculated(of[f], at[i]);
+      } else {
+        const float* known = table.kernel.data() + of[f] * table.levels.size();
+        for (Eigen::Index i = 0; i < count; ++i) row[i] *= known[at[i]];
+      }
     }
     return row;
   }
