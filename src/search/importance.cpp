@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -180,7 +181,7 @@ std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& kn
     share.low = std::max(0.0, shares[i] - reach);
     share.high = std::min(1.0, shares[i] + reach);
   }
-  std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.share > b.share; });
+  std::ranges::stable_sort(list, std::greater(), &Importance::Share::share);
   return list;
 }
 

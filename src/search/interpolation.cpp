@@ -43,11 +43,12 @@ std::vector<double> pchip(std::span<const double> x, std::span<const double> y, 
   std::vector<double> result;
   result.reserve(at.size());
   for (const double t : at) {
-    if (t <= x.front() || t >= x.back()) {
-      result.push_back(t <= x.front() ? y.front() : y.back());
+    const auto next = std::upper_bound(x.begin(), x.end(), t);
+    if (next == x.begin() || next == x.end()) {
+      result.push_back(next == x.begin() ? y.front() : y.back());
       continue;
     }
-    const auto i = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin()) - 1;
+    const auto i = static_cast<std::size_t>(next - x.begin()) - 1;
     const double h = x[i + 1] - x[i], s = (t - x[i]) / h;
     result.push_back((1 + 2 * s) * (1 - s) * (1 - s) * y[i] + s * (1 - s) * (1 - s) * h * m[i] +
                      s * s * (3 - 2 * s) * y[i + 1] + s * s * (s - 1) * h * m[i + 1]);
@@ -95,15 +96,15 @@ std::vector<double> decreasing_fit(std::span<const double> x, std::span<const do
   std::vector<double> result;
   result.reserve(at.size());
   for (const double t : at) {
+    const auto next = std::upper_bound(distinct.begin(), distinct.end(), t);
     if (distinct.empty()) {
       result.push_back(std::numeric_limits<double>::quiet_NaN());
-    } else if (t <= distinct.front()) {
+    } else if (next == distinct.begin()) {
       result.push_back(value.front());
-    } else if (t >= distinct.back()) {
+    } else if (next == distinct.end()) {
       result.push_back(value.back());
     } else {
-      const auto i =
-          static_cast<std::size_t>(std::upper_bound(distinct.begin(), distinct.end(), t) - distinct.begin());
+      const auto i = static_cast<std::size_t>(next - distinct.begin());
       const double share = (t - distinct[i - 1]) / (distinct[i] - distinct[i - 1]);
       result.push_back(value[i - 1] + share * (value[i] - value[i - 1]));
     }

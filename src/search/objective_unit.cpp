@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,9 +19,8 @@ std::string plain(const std::string& name) {
   return name.starts_with(kBestPrefix) ? name.substr(std::string_view(kBestPrefix).size()) : name;
 }
 
-/// The expression's value where everything of this unit is `scale` times as large.
-std::optional<double> value_at(const Expression& expression, const std::map<std::string, std::string>& units,
-                               const std::string& unit, double scale) {
+/// The expression's value where everything of this unit is `scale` times as large; NaN where it has none.
+double value_at(const Expression& expression, const std::map<std::string, std::string>& units, const std::string& unit, double scale) {
   std::vector<UncertainInput> inputs;
   double base = 1.0;
   for (const auto& [name, own] : units) {
@@ -28,20 +28,20 @@ std::optional<double> value_at(const Expression& expression, const std::map<std:
     inputs.push_back({name, Value(own == unit ? base * scale : base), 0});
   }
   const auto value = propagate(expression, inputs);
-  if (!value || value->value == 0) return std::nullopt;
-  return value->value;
+  return value ? value->value : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// k where the expression grows as the k-th power of everything of this unit; nullopt where it does not.
 std::optional<int> exponent(const Expression& expression, const std::map<std::string, std::string>& units,
                             const std::string& unit) {
-  const auto one = value_at(expression, units, unit, 1), two = value_at(expression, units, unit, 2),
-             five = value_at(expression, units, unit, 5);
-  if (!one || !two || !five || *two / *one <= 0 || *five / *one <= 0) return std::nullopt;
-  const double power = std::log2(*two / *one);
-  if (std::abs(power - std::round(power)) > 1e-9) return std::nullopt;
-  if (std::abs(std::log(*five / *one) - power * std::log(5.0)) > 1e-9) return std::nullopt;
-  return static_cast<int>(std::lround(power));
+  constexpr double kRounding = 1e-9;
+  const auto growth = [&](double scale) {
+    return std::log(value_at(expression, units, unit, scale) / value_at(expression, units, unit, 1)) / std::log(scale);
+  };
+  // a value that is missing, zero or of another sign makes what is no number, which is not within the rounding of one
+  const double two = growth(2), five = growth(5);
+  if (!(std::abs(two - std::round(two)) <= kRounding) || !(std::abs(five - two) <= kRounding)) return std::nullopt;
+  return static_cast<int>(std::lround(two));
 }
 
 }  // namespace

@@ -39,8 +39,11 @@ class DifferentialEvolution : public Population {
     return trials;
   }
   void select(std::vector<Member>& members, std::vector<Member>& trials) override {
-    for (std::size_t i = 0; i < members.size() && i < trials.size(); ++i)
-      if (trials[i].value <= members[i].value) members[i] = std::move(trials[i]);
+    auto member = members.begin();
+    for (Member& trial : trials) {
+      if (trial.value <= member->value) *member = std::move(trial);
+      ++member;
+    }
   }
 };
 
@@ -112,8 +115,11 @@ class Firefly : public Population {
     return moved;
   }
   void select(std::vector<Member>& members, std::vector<Member>& moved) override {
-    for (std::size_t i = 0; i < members.size() && i < moved.size(); ++i)
-      if (moved[i].value <= members[i].value || random().chance(0.1)) members[i] = std::move(moved[i]);
+    auto member = members.begin();
+    for (Member& fly : moved) {
+      if (fly.value <= member->value || random().chance(0.1)) *member = std::move(fly);
+      ++member;
+    }
   }
 };
 
