@@ -145,6 +145,26 @@ TEST_F(Choice, OfTheBanditIsAmongItsMembers) {
   }
 }
 
+// Who was not asked within the window comes first.
+TEST_F(Choice, OfTheBanditForgetsWhatLeftTheWindow) {
+  const SearchSpace space = line_space(60);
+  StrategyContext c = context(space);
+  c.options = {{"members", "random+genetic+hill_climbing"}, {"window", 2}};
+  const auto bandit = make_strategy("bandit", c);
+  std::vector<std::string> said;
+  for (int i = 0; i < 24; ++i)
+    for (const auto index : bandit->ask(1)) {
+      bandit->tell(index, success(1));
+      said.push_back(bandit->explanation());
+    }
+  EXPECT_EQ(said.at(2), "asked so far: random 1 genetic 1 hill_climbing 1");
+  EXPECT_EQ(said.at(23), "asked so far: random 8 genetic 8 hill_climbing 8");
+  for (std::size_t i = 5; i < said.size(); i += 3) {
+    const auto each = std::to_string(i / 3 + 1);
+    EXPECT_EQ(said[i], "asked so far: random " + each + " genetic " + each + " hill_climbing " + each);
+  }
+}
+
 TEST_F(Choice, OfOptionsIsByTheirKind) {
   const SearchSpace space = line_space(30);
   const auto with = [&](const std::string& name, const std::string& option, const Value& value) {

@@ -175,6 +175,26 @@ TEST(Acquisition, ItsLogarithmGoesOnWhereTheImprovementVanishes) {
   EXPECT_TRUE(std::isfinite(log_expected_improvement(-30, 1)));
 }
 
+TEST(Acquisition, OfWhatIsCertainIsItsGain) {
+  EXPECT_EQ(expected_improvement(2, 0), 2);
+  EXPECT_EQ(expected_improvement(0, 0), 0);
+  EXPECT_EQ(log_expected_improvement(2, 0), std::log(2.0));
+  for (const double gain : {0.0, -1.0}) {
+    EXPECT_LT(log_expected_improvement(gain, 0), log_expected_improvement(-1e6, 1));
+    EXPECT_TRUE(std::isfinite(log_expected_improvement(gain, 0))) << "so that it can be compared";
+  }
+}
+
+// log(phi(z) - z Phi(-z)), worked out with fifty digits.
+TEST(Acquisition, ItsLogarithmFarOutIsTheTruth) {
+  EXPECT_NEAR(log_expected_improvement(-6, 1), -22.578879, 0.012);
+  EXPECT_NEAR(log_expected_improvement(-10, 1), -55.553122, 0.0016);
+  EXPECT_NEAR(log_expected_improvement(-20, 1), -206.917839, 1e-4);
+  EXPECT_NEAR(log_expected_improvement(-20 * 3, 3), -206.917839 + std::log(3.0), 1e-4);
+  EXPECT_GT(expected_improvement(-7.9, 1), 0);
+  EXPECT_EQ(expected_improvement(-8.1, 1), 0);
+}
+
 TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
   const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3}), parameter("b", {1, 2, 3})}, {});
   const auto at = [&](int a, int b) { return space.index_of(Configuration{a, b}).value(); };

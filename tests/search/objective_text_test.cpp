@@ -86,6 +86,8 @@ TEST(ObjectiveText, ListsSplitAtTheirOwnCommas) {
   EXPECT_THAT(parts("pareto(time, max gflops)"), ElementsAre("min time", "max gflops"));
   EXPECT_THAT(parts("pareto (min(time, 2),max([1, energy]), max power)"),
               ElementsAre("min min(time, 2)", "min max([1, energy])", "max power"));
+  EXPECT_THAT(parts("pareto((time + 1) * 2, (energy))"), ElementsAre("min (time + 1) * 2", "min energy"));
+  EXPECT_THAT(parts("(time + 1) * 2 subject to energy < 2"), ElementsAre("min (time + 1) * 2", "energy < 2"));
   EXPECT_EQ(read("pareto(time, energy)").form, ObjectiveText::Form::pareto);
   EXPECT_EQ(read("lexicographic(time, energy)").form, ObjectiveText::Form::lexicographic);
   EXPECT_EQ(read("paretofront").form, ObjectiveText::Form::single);

@@ -213,6 +213,11 @@ TEST(ObjectiveUnit, IsOfPowersAndOfNothingElse) {
   EXPECT_EQ(unit("time - 2"), "");
   EXPECT_EQ(unit("time - 5 * energy"), "");
   EXPECT_EQ(unit("max(time, 2.5)"), "");
+  EXPECT_EQ(unit("time * min(1, 5 - time)"), "") << "the first power at first";
+  EXPECT_EQ(unit("(time - 2) * (time - 5)"), "");
+  EXPECT_EQ(unit("-time"), "s");
+  EXPECT_EQ(unit("0 * time"), "");
+  EXPECT_EQ(unit("sqrt(2 - time) * time"), "") << "no number soon";
   EXPECT_EQ(unit("exp(time)"), "");
   EXPECT_EQ(unit("time * best(time)"), "s s");
 }

@@ -35,21 +35,27 @@ double dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
+/// As they are supposed before anything is known.
+struct Scales {
+  double log_length = 0, log_noise = std::log(1e-3), share_logit = -1;
+};
+
 /// A line of 0 to 11, whose positions go by log2(1 + x): the kernel before anything is fitted.
 class Posterior : public testing::Test {
  protected:
-  static double kernel(ConfigurationIndex a, ConfigurationIndex b) {
-    const double share = 1 / (1 + std::exp(1.0)), last = std::log2(12.0);
+  static double kernel(ConfigurationIndex a, ConfigurationIndex b, const Scales& scales) {
+    const double share = 1 / (1 + std::exp(-scales.share_logit)), last = std::log2(12.0);
     const double r =
         std::sqrt(3.0) *
-        std::abs(std::log2(1.0 + static_cast<double>(a)) - std::log2(1.0 + static_cast<double>(b))) / last;
+        std::abs(std::log2(1.0 + static_cast<double>(a)) - std::log2(1.0 + static_cast<double>(b))) / last / std::exp(scales.log_length);
     return 1 - share + share * (1 + r) * std::exp(-r);
   }
-  Table gram(const std::vector<ConfigurationIndex>& places) const {
+  static double kernel(ConfigurationIndex a, ConfigurationIndex b) { return kernel(a, b, {}); }
+  static Table gram(const std::vector<ConfigurationIndex>& places, const Scales& scales = {}) {
     Table k;
     for (const auto a : places) {
       k.emplace_back();
-      for (const auto b : places) k.back().push_back(kernel(a, b) + (a == b ? 1e-3 : 0));
+      for (const auto b : places) k.back().push_back(kernel(a, b, scales) + (a == b ? std::exp(scales.log_noise) : 0));
     }
     return k;
   }
@@ -163,6 +169,70 @@ TEST_F(Posterior, AFitNeedsThreeAndKeepsToWhatIsSupposed) {
   EXPECT_GT(std::abs(open.scales().share_logit + 1), 0.2);
   EXPECT_GE(open.scales().log_noise, std::log(1e-6) - 1e-9);
   EXPECT_LE(open.scales().log_noise, std::log(0.5) + 1e-9);
+}
+
+double log_determinant(Table a) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum += std::log(a[i][i]);
+    for (std::size_t j = i + 1; j < a.size(); ++j)
+      for (std::size_t k = a.size(); k-- > i;) a[j][k] -= a[j][i] / a[i][i] * a[i][k];
+  }
+  return sum;
+}
+
+/// Searches the textbook's likelihood, with the kernel's variance and the mean in closed form, one scale after the other.
+class Likelihood : public Posterior {
+ protected:
+  /// Less the logarithm, and what is supposed: log-normal, the noise and the share half as sure again.
+  double loss(const Scales& scales) const {
+    const Table k = gram(observed_, scales);
+    const Numbers ones(observed_.size(), 1.0), white = solve(k, ones);
+    Numbers r = values_;
+    for (double& v : r) v -= dot(white, values_) / dot(white, ones);
+    const double n = static_cast<double>(r.size()), variance = dot(r, solve(k, r)) / n;
+    const double noise = (scales.log_noise - std::log(1e-3)) / 1.5, share = (scales.share_logit + 1) / 1.5;
+    return 0.5 * (n * std::log(variance) + log_determinant(k) + scales.log_length * scales.log_length + noise * noise + share * share);
+  }
+  Scales best() const {
+    Scales scales;
+    double least = loss(scales);
+    for (const double step : {1.0, 0.5, 0.25})
+      for (const auto& [scale, reach, low, high] : {std::tuple{&Scales::log_length, step, std::log(0.05), std::log(30.0)},
+                                                    {&Scales::log_noise, 2 * step, std::log(1e-6), std::log(0.5)},
+                                                    {&Scales::share_logit, step, -4.0, 4.0}})
+        for (const double way : {reach, -reach}) {
+          Scales tried = scales;
+          tried.*scale = std::clamp(tried.*scale + way, low, high);
+          const double here = loss(tried);
+          if (here >= least) continue;
+          least = here;
+          scales = tried;
+          break;
+        }
+    return scales;
+  }
+};
+
+TEST_F(Likelihood, IsWhatAFitMakesLarge) {
+  Random random(21);
+  for (int trial = 1; trial <= 25; ++trial) {
+    observed_ = space_.sample_distinct(3 + random.below(6), random);
+    values_.clear();
+    for (const auto place : observed_) values_.push_back(std::sin(0.2 * trial * static_cast<double>(place)) + 0.1 * trial * random.normal());
+    GaussianProcess process = model();
+    process.fit();
+    const Scales expected = best();
+    EXPECT_NEAR(process.scales().log_length.at(0), expected.log_length, 1e-9) << trial;
+    EXPECT_NEAR(process.scales().log_noise, expected.log_noise, 1e-9) << trial;
+    EXPECT_NEAR(process.scales().share_logit, expected.share_logit, 1e-9) << trial;
+  }
+}
+
+// A step tries each of the scales up, else down as well; each trial factorises a matrix made of the features' kernels.
+TEST_F(Likelihood, CostsAThirdOfTheCubeForEachTrial) {
+  constexpr double n = 5, features = 1, scales = features + 2, trials = 3 * 1.7;
+  EXPECT_NEAR(model().operations_of_fit(), trials * scales * (n * n * n / 3 + n * n * features), 1e-9);
 }
 
 // Of many a fit asks the best and an even selection of the others, as if there were no more.

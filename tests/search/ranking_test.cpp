@@ -46,6 +46,13 @@ TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
   EXPECT_EQ(positions(ranked("energy", list)), (Positions{0, 3, 1}));  // an energy of 0 is none
 }
 
+TEST(Ranking, OfNothingIsEmpty) {
+  EXPECT_TRUE(ranked("time", {}).empty());
+  EXPECT_TRUE(ranked("time", {measured(0, 1)}).empty());
+  EXPECT_TRUE(ranked("time", {measured(0, 1)}, {0}).empty());
+  EXPECT_TRUE(ranked("pareto(time, energy)", {measured(0, 1)}).empty());
+}
+
 // What a power limit held down keeps its numbers: the same setting gives the same clock again. But it never wins by that.
 TEST(Ranking, OfEqualsOneThatRanAsAskedLeads) {
   std::vector<Measurement> list{measured(1, 100), measured(1, 101), measured(1, 110), measured(1, 100.5)};

@@ -64,6 +64,23 @@ TEST(ScoreCurve, OfWhatIsMaximisedIsTurned) {
   EXPECT_EQ(score.evaluations_to_1_percent, 3) << "-11.88 is 1 % from it";
 }
 
+TEST(ScoreCurve, IsTheSameWhateverTheUnitOfTime) {
+  const std::vector<double> values{4, 2, 3, 8, 5, 6, 7, 10, kFailed, 12};
+  const auto scored = [&](double unit) {
+    std::vector<double> costs;
+    for (int i = 0; i < 10; ++i) costs.push_back(unit * (3 + i % 4));
+    return ScoredSpace(line_recording(values, costs));
+  };
+  const ScoredSpace seconds = scored(1);
+  for (const double unit : {1.0 / 1024, 1.0 / 8, 64.0}) {
+    const ScoredSpace other = scored(unit);
+    EXPECT_EQ(other.baseline(), seconds.baseline()) << unit;
+    EXPECT_NEAR(other.budget_seconds(), unit * seconds.budget_seconds(), 1e-9 * unit);
+    const SpaceScore score = score_runs(other, {{{unit, 8}, {5 * unit, 3}, {9 * unit, 2}}});
+    EXPECT_EQ(score.values, score_runs(seconds, {{{1, 8}, {5, 3}, {9, 2}}}).values) << unit;
+  }
+}
+
 TEST(ScoreCurve, WhereThereIsNothingToGainIsZero) {
   const ScoredSpace space(line_recording({3, 3, 3}, {1, 1, 1}));
   EXPECT_EQ(score_runs(space, {{{1, 3}}}).score, 0);

@@ -253,7 +253,9 @@ class Reverse : public Strategy {
     while (asked.size() < count && next_ > 0) asked.push_back(--next_);
     return asked;
   }
-  void tell(ConfigurationIndex, const Outcome&) override {}
+  void tell(ConfigurationIndex index, const Outcome&) override { told.push_back(index); }
+
+  static inline std::vector<ConfigurationIndex> told;
 
  private:
   ConfigurationIndex next_;
@@ -268,6 +270,9 @@ TEST(Strategies, AUsersOwnIsASmallClass) {
   StrategyContext c;
   c.space = &space;
   EXPECT_EQ(make_strategy("reverse", c)->ask(2), (std::vector<ConfigurationIndex>{4, 3}));
+  c.known = {{4, success(1)}, {5, success(1)}, {0, success(1)}, {99, success(1)}};
+  make_strategy("reverse", c);
+  EXPECT_EQ(Reverse::told, (std::vector<ConfigurationIndex>{4, 0})) << "what is not in the space is not told";
 }
 
 TEST(Strategies, WrongNamesAndOptionsAreSaidClearly) {

@@ -102,6 +102,14 @@ TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
       EXPECT_EQ(outcome.values.at(0), configuration[1] == Value(3) ? 2 : 4);
     }
   }
+  for (const bool with : {false, true}) {
+    // where it has no default, or one that is none of its values, the first stands for what the recording did not know
+    y.default_value = with ? std::optional<Value>(7) : std::nullopt;
+    const SearchSpace first = SearchSpace::build({y, parameter("x", {3, 2, 0, 9})}, {});
+    const auto outcomes = prior_results(recording, first, Objective::parse({}, {})).outcomes;
+    ASSERT_EQ(outcomes.size(), 3u);
+    for (const auto& [index, outcome] : outcomes) EXPECT_EQ(first.configuration(index)[0], Value(1));
+  }
   const SearchSpace strange = SearchSpace::build({parameter("z", {1, 2, 3})}, {});
   EXPECT_TRUE(prior_results(recording, strange, Objective::parse({}, {})).outcomes.empty());
 }

@@ -96,6 +96,12 @@ TEST_F(Tuning, AStrategyIsToldWhatAnEvaluationCostsAndHowManyThereWillBe) {
   EXPECT_LT(score.own_seconds, 1);
 }
 
+// Whoever thinks for longer than the configurations take has spent the budget on that.
+TEST_F(Tuning, AStrategysOwnTimeIsSpentToo) {
+  const auto list = spaces(1e-10);
+  EXPECT_EQ(score_strategies({"ordered"}, list, options_).front().spaces.front().evaluations, 1);
+}
+
 TEST_F(Tuning, AStrategyIsToldNoCostsThatNobodyKnows) {
   const auto list = spaces(0);
   score_strategies({"ordered"}, list, options_);
