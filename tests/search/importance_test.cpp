@@ -6,7 +6,9 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "ergotune/base/statistics.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {
@@ -171,6 +173,49 @@ TEST(Importance, OfMoreCombinationsThanCanBeNumberedIsNotTold) {
   };
   EXPECT_GT(shares(18), 0u);
   EXPECT_EQ(shares(19), 0u);
+}
+
+// The interval of one set of results is as wide as the shares of many sets scatter.
+TEST(Importance, HasIntervalsAsWideAsItsSharesScatter) {
+  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
+  Random random(31);
+  RunningStatistics shares, widths;
+  for (int set = 0; set < 24; ++set) {
+    const Importance importance = importance_of(space.parameters(), judged(space, [&](auto& c) {
+      return std::exp(0.3 * c[0].as_real() + 0.3 * c[1].as_real() + 0.3 * random.normal());
+    }));
+    for (const auto& one : importance.shares) {
+      if (one.parameters != std::vector<std::size_t>{0}) continue;
+      shares.add(one.share);
+      widths.add((one.high - one.low) / 2);
+    }
+  }
+  ASSERT_EQ(shares.count(), 24u);
+  const double ratio = widths.mean() / (1.96 * shares.standard_deviation());
+  EXPECT_GT(ratio, 0.5);
+  EXPECT_LT(ratio, 2);
+}
+
+// Pairs are told of the six that matter most, and what is less than a hundredth of all is not told.
+TEST(Importance, LooksAtPairsOfTheSixThatMatterMost) {
+  std::vector<Parameter> parameters;
+  for (int p = 0; p < 7; ++p) parameters.push_back(parameter("p" + std::to_string(p), {-1, 1}));
+  const SearchSpace space = SearchSpace::build(parameters, {});
+  const auto pairs = [&](int seventh) {
+    const Importance importance = importance_of(parameters, judged(space, [&](auto& c) {
+      double sum = 0.5 * c[0].as_real() * c[6].as_real() + 0.5 * c[1].as_real() * c[2].as_real();
+      for (int p = 0; p < 7; ++p) sum += (p == seventh ? 0.2 : 0.3) * c[static_cast<std::size_t>(p)].as_real();
+      return std::exp(sum);
+    }));
+    std::set<std::vector<std::size_t>> found;
+    for (const auto& one : importance.shares) {
+      EXPECT_GE(one.share, 0.01);
+      if (one.parameters.size() == 2 && one.share > 0.1) found.insert(one.parameters);
+    }
+    return found;
+  };
+  EXPECT_EQ(pairs(6), (std::set<std::vector<std::size_t>>{{1, 2}}));
+  EXPECT_EQ(pairs(5), (std::set<std::vector<std::size_t>>{{0, 6}, {1, 2}}));
 }
 
 TEST(Importance, IsWrittenByNames) {

@@ -150,6 +150,61 @@ TEST(ObjectiveLevels, EachDecidesAmongThoseInTheBandsBefore) {
   EXPECT_TRUE(objective.better(measured(1.05, 11), measured(1.08, 14)));
 }
 
+// From 1 s to 1.1 s and, among those, from 4 J to 6 J: the ends belong to the bands.
+TEST(ObjectiveLevels, HaveBandsThatIncludeTheirEnds) {
+  Objective objective = parse("lexicographic(time within 10%, energy within 50%, max time)");
+  told(objective, 1, 10);
+  told(objective, 1.1, 4);
+  EXPECT_EQ(objective.revision(), 1u) << "what stands at the end of the first counts in the second";
+  EXPECT_TRUE(objective.better(measured(1.1, 6), measured(1, 4))) << "both inside, the longer time";
+  EXPECT_TRUE(objective.better(measured(1, 4), measured(1.1, 6.5)));
+  told(objective, 1.1, 4);
+  EXPECT_EQ(objective.revision(), 1u) << "nothing new";
+  Objective folded = parse("lexicographic(time within 10%, energy)");
+  told(folded, 1, 50);
+  told(folded, 1.1, 25);
+  EXPECT_NEAR(told(folded, 1, 50), 1.1, 1e-12) << "twice the least, which stands at the end";
+}
+
+TEST(ObjectiveLevels, MayHaveALastOneOfZero) {
+  Objective objective = parse("lexicographic(time within 10%, energy - 5)");
+  EXPECT_NEAR(told(objective, 1, 5), 1.1 - 0.11, 1e-12) << "the best of its band";
+  EXPECT_NEAR(told(objective, 1.05, 5), 1.1 - 0.11, 1e-12);
+}
+
+TEST(ObjectiveConditions, ThatHaveNoNumberAreAFailure) {
+  for (const char* text : {"time subject to 1 / (energy - 5) < 9", "time subject to 9 > 1 / (energy - 5)", "time subject to -9 < 1 / (energy - 5)",
+                           "1 / (energy - 5)", "pareto(time, 1 / (energy - 5))"}) {
+    Objective objective = parse(text);
+    EXPECT_FALSE(objective.outcome(measured(1, 5)).ok) << text;
+    EXPECT_TRUE(objective.outcome(measured(1, 6)).ok) << text;
+    EXPECT_TRUE(objective.better(measured(9, 6), measured(1, 5))) << text;
+  }
+}
+
+TEST(ObjectiveConditions, ThatAreMissedByAHairCountABillionth) {
+  Objective objective = parse("energy subject to time < 1");
+  EXPECT_NEAR(told(objective, 1, 10), 10 * (1 + 1e-9), 1e-12);
+  EXPECT_NEAR(told(objective, 1 + 1e-12, 10), 10 * (1 + 1e-9), 1e-12);
+  EXPECT_NEAR(told(objective, 1 + 1e-6, 10), 10 * (1 + 1e-6), 1e-9);
+}
+
+TEST(ObjectiveConditions, ForgetWhatWasToldBefore) {
+  Objective objective = parse("energy subject to time <= 1");
+  told(objective, 1, 1000);
+  EXPECT_EQ(told(objective, 2, 5), 1000 + 1000 * 0.5);
+  objective.forget();
+  EXPECT_EQ(told(objective, 2, 5), 5 + 5 * 0.5);
+}
+
+TEST(ObjectiveNames, OfConstantsInMetricsAreNoQuantities) {
+  const Objective objective = Objective::parse({"rate", std::nullopt, {}}, {{"work", Expression::parse("2 * timer ** 3"), ""},
+                                                                            {"rate", Expression::parse("work / time"), ""}});
+  EXPECT_THAT(objective.quantities(), ElementsAre("time")) << "timer is a size of the problem";
+  EXPECT_TRUE(objective.needs("time"));
+  EXPECT_FALSE(objective.needs("timer"));
+}
+
 TEST(ObjectiveErrors, AreOfWhatIsTold) {
   const auto errors = [](const char* text, double time_error, double energy_error) {
     return parse(text).outcome(measured(2, 5, time_error, energy_error)).standard_errors;

@@ -64,6 +64,13 @@ TEST(ScoreCurve, OfWhatIsMaximisedIsTurned) {
   EXPECT_EQ(score.evaluations_to_1_percent, 3) << "-11.88 is 1 % from it";
 }
 
+TEST(ScoreCurve, OfAnOptimumOfZeroIsRelativeToNothing) {
+  const ScoredSpace space = ten("time - 2");
+  EXPECT_EQ(space.optimum(), 0);
+  EXPECT_EQ(score_runs(space, {{{1, 3}}}).relative_at.at(25), 0);
+  EXPECT_EQ(score_runs(space, {{{1, 3}, {2, 0}}}).relative_at.at(25), 1);
+}
+
 TEST(ScoreCurve, IsTheSameWhateverTheUnitOfTime) {
   const std::vector<double> values{4, 2, 3, 8, 5, 6, 7, 10, kFailed, 12};
   const auto scored = [&](double unit) {

@@ -18,25 +18,27 @@ using ::testing::ElementsAre;
 
 /// What the strategies of these tests were given.
 struct Seen {
-  std::vector<std::uint64_t> seeds, budgets, told;
+  std::vector<std::uint64_t> seeds, sizes, budgets, told;
   std::vector<double> seconds;
   std::map<std::string, Value> options;
 };
 Seen seen;
 std::mutex seeing;
 
-/// Asks in the order of the values where its option "rank" is 2, else in the opposite one; ends after eight.
+/// Asks in the order of the values where its option "rank" is 2, else in the opposite one; ends after eight, and does not do for five.
 class Ordered : public Strategy {
  public:
   explicit Ordered(const StrategyContext& c)
       : size_(c.space->size()), forward_(c.options.at("rank") == Value(2)) {
     const std::lock_guard lock(seeing);
     seen.seeds.push_back(c.seed);
+    seen.sizes.push_back(c.space->size());
     seen.budgets.push_back(c.budget);
     seen.options = c.options;
   }
   std::string name() const override { return "ordered"; }
   std::vector<ConfigurationIndex> ask(std::size_t) override {
+    if (size_ == 5) throw UserError("five are too few");
     if (next_ == size_ || next_ == 8) return {};
     const ConfigurationIndex index = forward_ ? next_ : size_ - 1 - next_;
     ++next_;
@@ -67,9 +69,9 @@ class Tuning : public testing::Test {
     options_.repeats = 2;
     options_.threads = 1;
   }
-  static std::vector<ScoredSpace> spaces(double seconds = 2) {
+  static std::vector<ScoredSpace> spaces(double seconds = 2, int size = 12) {
     std::vector<double> values, costs;
-    for (int i = 0; i < 12; ++i) values.push_back(1 + 0.5 * i), costs.push_back(seconds * (1 + 0.1 * i));
+    for (int i = 0; i < size; ++i) values.push_back(1 + 0.5 * i), costs.push_back(seconds * (1 + 0.1 * i));
     std::vector<ScoredSpace> list;
     list.emplace_back(line_recording(values, costs));
     return list;
@@ -125,6 +127,40 @@ TEST_F(Tuning, EveryRunIsReported) {
   EXPECT_EQ(scores[1].spaces[1].evaluations_to_1_percent, 1) << "the best stands first";
   EXPECT_GT(scores[0].spaces[1].evaluations_to_1_percent, 1);
   EXPECT_TRUE(score_strategies({"ordered"}, {}, options_).front().spaces.empty());
+}
+
+TEST_F(Tuning, EachSpaceIsSearchedWithEachSeed) {
+  auto list = spaces();
+  list.push_back(std::move(spaces(2, 9)[0]));
+  list.push_back(std::move(spaces(2, 7)[0]));
+  options_.seed = 40;
+  const auto scores = score_strategies({"brute_force", "ordered"}, list, options_);
+  EXPECT_THAT(seen.sizes, ElementsAre(12, 12, 12, 9, 9, 7, 7)) << "one to see that it can be made";
+  EXPECT_THAT(std::vector(seen.seeds.begin() + 1, seen.seeds.end()), ElementsAre(40, 41, 40, 41, 40, 41));
+  ASSERT_EQ(scores[1].spaces.size(), 3u);
+  for (std::size_t p = 0; p < list.size(); ++p) {
+    EXPECT_EQ(scores[0].spaces[p].evaluations_to_1_percent, 1) << "the best stands first";
+    EXPECT_EQ(scores[1].spaces[p].successes_1_percent, 0u) << "the worst comes first";
+  }
+}
+
+TEST_F(Tuning, AtLeastOneRunIsMade) {
+  const auto list = spaces();
+  for (const int repeats : {-1, 0, 1}) {
+    seen = {};
+    options_.repeats = repeats;
+    score_strategies({"ordered"}, list, options_);
+    EXPECT_EQ(seen.seeds.size(), 2u) << repeats << ", and one to see that it can be made";
+  }
+}
+
+TEST_F(Tuning, WhatAStrategyThrowsReachesWhoScoresIt) {
+  auto list = spaces();
+  list.push_back(std::move(spaces(2, 5)[0]));
+  for (const int threads : {1, 3}) {
+    options_.threads = threads;
+    EXPECT_THROW(score_strategies({"brute_force", "ordered"}, list, options_), UserError);
+  }
 }
 
 TEST_F(Tuning, FindsTheBestOfTheCandidatesAndSaysWhatTheDefaultsWereWorth) {
