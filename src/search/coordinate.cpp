@@ -39,7 +39,6 @@ class Coordinate : public Strategy {
   }
 
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
-    if (index >= space_.size()) return;
     if (waiting_for_ == index) waiting_for_.reset();
     Seen& seen = seen_[index];
     seen.value = scalar_value(outcome);

@@ -211,6 +211,16 @@ TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
   EXPECT_FALSE(twins.twin(at(2, 1)));
 }
 
+TEST(Twins, ValuesWithinATenThousandthAreTheSame) {
+  for (const auto& [other, idle] : {std::pair{20.001, true}, {19.9985, true}, {20.003, false}, {19.997, false}}) {
+    const SearchSpace space = line_space(4);
+    Twins twins(space);
+    twins.observe(0, true, 20);
+    twins.observe(2, true, other);
+    EXPECT_EQ(twins.idle(0), idle) << other;
+  }
+}
+
 TEST(Twins, FailuresAreNoSignThatAParameterIsIdle) {
   const SearchSpace space = line_space(4);
   Twins twins(space);

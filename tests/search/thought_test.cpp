@@ -148,6 +148,33 @@ TEST(Prior, ThatMisleadsCostsLittleAndOneThatKnowsSavesMuch) {
   EXPECT_LT(evaluations(space, {inverted, similar}), alone);
 }
 
+PriorResults zigzag(std::size_t count) {
+  PriorResults prior{"zigzag", {}};
+  for (ConfigurationIndex i = 0; i < count; ++i) prior.outcomes.emplace_back(3 * i, success(i % 2 == 0 ? 2 : 1));
+  return prior;
+}
+
+TEST(Prior, OfThirtyResultsOrMoreMustForetellThemselves) {
+  const SearchSpace space = line_space(100);
+  EXPECT_FALSE(search::PriorFeatures(space, {zigzag(29)}).empty()) << "too few to judge by";
+  EXPECT_TRUE(search::PriorFeatures(space, {zigzag(30)}).empty());
+}
+
+TEST(Prior, TellsNothingByFewerThanThreeOrByEquals) {
+  const SearchSpace space = line_space(100);
+  const auto says = [&](const std::vector<std::pair<ConfigurationIndex, Outcome>>& outcomes) {
+    return !search::PriorFeatures(space, {{"some", outcomes}}).empty();
+  };
+  EXPECT_TRUE(says({{1, success(1)}, {2, success(2)}, {3, success(3)}}));
+  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}}));
+  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}, {3, {}}})) << "a failure is no value";
+  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}, {100, success(3)}})) << "not of this space";
+  EXPECT_FALSE(says({{1, success(2)}, {2, success(2)}, {3, success(2)}}));
+  EXPECT_FALSE(says({{1, success(2)}, {2, success(2)}, {3, success(4)}})) << "the best is as good as the middle";
+  EXPECT_TRUE(says({{1, success(-1)}, {2, success(-2)}, {3, success(-3)}})) << "what is maximised";
+  EXPECT_TRUE(says({{1, success(-1)}, {2, success(0)}, {3, success(2)}}));
+}
+
 // Values that do not even foretell each other are worth nothing, and nothing is what they change.
 TEST(Prior, OfShuffledValuesIsPassedOver) {
   const SearchSpace space = restricted_space();
