@@ -100,9 +100,9 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   for (std::size_t c = 0; c < cells; ++c) {
     // one alone does not say what chance gives; where nothing is left out, chance gives nothing
     if (count[c] < (sample.left_out > 0 ? 2 : 1)) continue;
-    const double here = sum[c] / count[c], within = std::max(0.0, squares[c] / count[c] - here * here);
+    const double here = sum[c] / count[c], away = here - centre, within = std::max(0.0, squares[c] / count[c] - here * here);
     const double chance = sample.left_out > 0 ? sample.left_out * within / (count[c] - 1) : 0;
-    result += count[c] / n * ((here - centre) * (here - centre) - chance);
+    result += count[c] / n * (away * away - chance);
   }
   return std::max(0.0, result);
 }
