@@ -13,72 +13,26 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "ergotune/base/error.hpp"
+#include "measure/perf_events.hpp"
 #include "problem/counter_names.hpp"
 
 namespace ergotune {
 namespace {
 
-/// One number of perf's, and what it counts for in a counter.
-struct Event {
-  std::uint32_t type = 0;
-  std::uint64_t config = 0;
-  double weight = 1;
-};
 /// A counter: the weighted sum of its events.
 struct Counter {
   std::string name;
   bool hardware = true;
-  std::vector<Event> events;
+  std::vector<PerfEvent> events;
 };
 
 /// Processors count about this many at once; more would share the time and be guessed from shares of it.
 constexpr std::size_t kAtOnce = 4;
 
-constexpr std::uint64_t read_misses(std::uint64_t cache) {
-  return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
-}
-
-std::string processor_vendor() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("vendor_id")) return line.substr(line.find(':') + 2);
-  return {};
-}
-
-/// Intel: FP_ARITH_INST_RETIRED (0xC7) by width, where a fused multiply-add counts twice already; AMD since Zen:
-/// FpRetSseAvxOps (0x03), all operations. Nothing for others.
-std::vector<Event> flop_events() {
-  const std::string vendor = processor_vendor();
-  if (vendor == "AuthenticAMD") return {{PERF_TYPE_RAW, 0x0f03, 1}};
-  if (vendor != "GenuineIntel") return {};
-  return {{PERF_TYPE_RAW, 0x01c7, 1}, {PERF_TYPE_RAW, 0x02c7, 1}, {PERF_TYPE_RAW, 0x04c7, 2}, {PERF_TYPE_RAW, 0x08c7, 4},
-          {PERF_TYPE_RAW, 0x10c7, 4}, {PERF_TYPE_RAW, 0x20c7, 8}, {PERF_TYPE_RAW, 0x40c7, 8}, {PERF_TYPE_RAW, 0x80c7, 16}};
-}
-
-std::vector<Event> events_of(std::string_view name) {
-  static const std::map<std::string_view, std::vector<Event>> all{
-      {"cycles", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}}},
-      {"instructions", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS}}},
-      {"cache_references", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES}}},
-      {"cache_misses", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES}}},
-      {"branches", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS}}},
-      {"branch_misses", {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES}}},
-      {"l1d_misses", {{PERF_TYPE_HW_CACHE, read_misses(PERF_COUNT_HW_CACHE_L1D)}}},
-      {"dtlb_misses", {{PERF_TYPE_HW_CACHE, read_misses(PERF_COUNT_HW_CACHE_DTLB)}}},
-      {"cpu_flops", flop_events()},
-      {"task_clock", {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1e-9}}},
-      {"page_faults", {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS}}},
-      {"context_switches", {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES}}},
-      {"cpu_migrations", {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS}}},
-  };
-  return all.at(name);
-}
-
 /// The descriptor of an event of one thread and of those that it starts later; -1 with errno.
-int open_event(const Event& event, pid_t thread, bool of_kernel) {
+int open_event(const PerfEvent& event, pid_t thread, bool of_kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = event.type;
@@ -92,14 +46,14 @@ int open_event(const Event& event, pid_t thread, bool of_kernel) {
 }
 
 /// Faults and switches happen inside of the kernel: without it they would be 0. Where that is not allowed, -1.
-bool counts_inside_kernel(const Event& event) {
+bool counts_inside_kernel(const PerfEvent& event) {
   return event.type == PERF_TYPE_SOFTWARE && event.config != PERF_COUNT_SW_TASK_CLOCK && event.config != PERF_COUNT_SW_PAGE_FAULTS;
 }
 
 /// 0 where it can be counted, else errno.
 int trouble_with(const Counter& counter) {
   if (counter.events.empty()) return ENOENT;
-  for (const Event& event : counter.events) {
+  for (const PerfEvent& event : counter.events) {
     const int descriptor = open_event(event, 0, counts_inside_kernel(event));
     if (descriptor < 0) return errno;
     ::close(descriptor);
@@ -155,7 +109,7 @@ class PerfObserver : public Observer {
   void begin_pass(int pass) override {
     for (const pid_t thread : own_threads())
       for (const auto& [c, e] : passes_[static_cast<std::size_t>(pass)]) {
-        const Event& event = counters_[c].events[e];
+        const PerfEvent& event = counters_[c].events[e];
         const int descriptor = open_event(event, thread, counts_inside_kernel(event));
         if (descriptor >= 0)
           open_.push_back({descriptor, c, event.weight});
@@ -228,7 +182,7 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& ask
   for (const PerfCounterInfo& info : perf_counter_names()) {
     const bool named = std::find(asked.begin(), asked.end(), info.name) != asked.end();
     if (!asked.empty() && !named) continue;
-    Counter counter{std::string(info.name), info.hardware, events_of(info.name)};
+    Counter counter{std::string(info.name), info.hardware, perf_events_of(info.name)};
     const int code = trouble_with(counter);
     if (code == 0) {
       counters.push_back(std::move(counter));
