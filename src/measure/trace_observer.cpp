@@ -151,7 +151,7 @@ class TraceObserver : public Observer {
   TraceOptions options_;
   std::string configuration_;
   std::thread thread_;
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> ended_;
   std::vector<SensorTrace> recorded_;  ///< the thread's until it has been joined
   std::vector<std::pair<double, BoardState>> states_;
   std::optional<std::pair<double, std::string>> settled_;

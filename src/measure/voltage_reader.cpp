@@ -58,7 +58,7 @@ class VoltageReader : public Observer {
   }
   std::string uuid_;
   std::thread thread_;
-  std::atomic<bool> answered_{false}, ended_{false}, nobody_tells_{false};
+  std::atomic<bool> answered_, ended_, nobody_tells_;
   std::optional<double> voltage_;  ///< the thread's until it has been joined
   double began_ = 0;
 };

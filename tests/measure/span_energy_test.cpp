@@ -4,13 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "ergotune/base/clock.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "scripted_sensor.hpp"
 
 namespace ergotune {
 namespace {
 
+using test::ScriptedSensor;
 using testing::HasSubstr;
 
 const test::PowerCurve kPower{100, 40, 0.37};
@@ -69,6 +73,94 @@ TEST(SpanEnergy, GuessesNothing) {
   SensorTrace absurd = trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3);
   absurd.info.most_power = 50;
   EXPECT_THAT(energy_over(absurd, {{1, 2}}).front().why_not, HasSubstr("far above any limit"));
+}
+
+SensorInfo slow_sensor(const std::string& id) {
+  SensorInfo info;
+  info.id = id;
+  info.lag = 1;
+  info.window = 2;
+  info.update_period = 10;
+  return info;
+}
+
+/// A recorder of these sensors; what they are stays theirs.
+template <class... Sensors>
+std::unique_ptr<SensorRecorder> recorder_of(Sensors*... sensors) {
+  std::vector<std::unique_ptr<Sensor>> list;
+  (list.emplace_back(sensors), ...);
+  return std::make_unique<SensorRecorder>(std::move(list));
+}
+
+constexpr double kEver = 1e6;  ///< s of patience, where none is wanted
+
+TEST(SensorRecorder, KeepsWhatEachSensorSaysUntilItIsToldToForget) {
+  auto* a = new ScriptedSensor(slow_sensor("a"), {{{101, 5}}, {{102, 6}, {103, 7}}});
+  auto* b = new ScriptedSensor(slow_sensor("b"), {{}, {{101, 8}}, {{102, 9}}});
+  const auto recorder = recorder_of(a, b);
+  recorder->begin(1e-4);
+  EXPECT_EQ(a->restarts + b->restarts, 2);
+  recorder->wait(0, kEver);
+  recorder->end();
+  const auto found = recorder->traces();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].info.id, "a");
+  ASSERT_EQ(found[0].readings.size(), 3u);
+  EXPECT_EQ(found[0].readings.back().value, 7);
+  ASSERT_EQ(found[1].readings.size(), 2u) << "it waited for the second, too";
+  EXPECT_EQ(found[1].readings.back().value, 9);
+  EXPECT_EQ(found[0].failure + found[1].failure, "");
+  recorder->begin(1e-4);
+  recorder->end();
+  EXPECT_TRUE(recorder->traces()[0].readings.empty());
+  EXPECT_EQ(a->restarts, 2);
+}
+
+TEST(SensorRecorder, WaitsUntilEachSensorSpeaksOfALaterTimeByItsMargin) {
+  // 1 s of lag, half a window, 2.2 updates: 24 s; a counter's first reading is no tick
+  EXPECT_DOUBLE_EQ(reading_margin(slow_sensor("a")), 24.001);
+  auto* sensor = new ScriptedSensor(slow_sensor("a"), {{{200, 1}}, {}, {}, {{100, 1}}, {}, {}, {{123.998, 2}}, {}, {}, {{124.0, 3}}, {{125, 4}}});
+  const auto recorder = recorder_of(sensor);
+  recorder->begin(1e-4);
+  recorder->wait(100, kEver);
+  const auto found = recorder->traces();
+  EXPECT_GE(found[0].readings.size(), 4u);
+  EXPECT_GE(found[0].readings.back().time, 124);
+}
+
+TEST(SensorRecorder, WaitsNotForOneThatHasFailedAndKeepsItsWords) {
+  for (const auto& [status, words] : {std::pair{ReadStatus::failed, "it is gone"}, {ReadStatus::not_supported, "it is gone"}}) {
+    const auto recorder = recorder_of(new ScriptedSensor(slow_sensor("a"), {}, status));
+    recorder->begin(1e-4);
+    recorder->wait(0, kEver);
+    EXPECT_EQ(recorder->traces()[0].failure, words);
+  }
+  const auto silent = recorder_of(new ScriptedSensor(SensorInfo{}, {}, ReadStatus::no_new_data));
+  silent->begin(1e-4);
+  silent->wait(0, 1e-3);
+  EXPECT_EQ(silent->traces()[0].failure, "") << "nothing new is no failure";
+}
+
+TEST(SensorRecorder, RestsAsLongAsReadingTakes) {
+  struct Slow : ScriptedSensor {
+    Slow() : ScriptedSensor({}, {}) {}
+    ReadStatus read(std::vector<Reading>& out) override {
+      const double begin = host_seconds();
+      if (last_end > 0) rests.push_back(begin - last_end);
+      while (host_seconds() - begin < 2e-3) continue;
+      last_end = host_seconds();
+      return ScriptedSensor::read(out);
+    }
+    double last_end = 0;
+    std::vector<double> rests;
+  };
+  auto* sensor = new Slow;
+  const auto recorder = recorder_of(sensor);
+  recorder->begin(0);
+  sensor->reads.wait_for(5);
+  recorder->end();
+  sensor->rests.pop_back();  // the last look, at the end, comes at once
+  EXPECT_GE(*std::min_element(sensor->rests.begin(), sensor->rests.end()), 2e-3);
 }
 
 }  // namespace

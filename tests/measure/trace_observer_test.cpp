@@ -1,0 +1,210 @@
+// The observer "trace": what it writes of sensors and a board that say what the test tells them to.
+#include "measure/trace_observer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
+#include "ergotune/measure/power_trace.hpp"
+#include "scripted_sensor.hpp"
+
+namespace ergotune {
+namespace {
+
+using test::ScriptedMonitor;
+using test::ScriptedSensor;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+SensorInfo sensor_info(const std::string& id, SensorKind kind = SensorKind::instantaneous_power) {
+  SensorInfo info;
+  info.id = id;
+  info.kind = kind;
+  return info;
+}
+
+class Trace : public testing::Test {
+ protected:
+  Trace() : folder(std::filesystem::temp_directory_path() / ("ergotune-trace-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder);
+    options.before = options.after = 0;
+    options.file = folder / "trace.csv";
+    options.period = 0;
+  }
+  ~Trace() override { std::filesystem::remove_all(folder); }
+
+  void add(SensorInfo info, std::vector<Reading> readings) {
+    auto sensor = std::make_unique<ScriptedSensor>(std::move(info), ScriptedSensor::Parts{std::move(readings)});
+    last_sensor = sensor.get();
+    sources.sensors.push_back(std::move(sensor));
+  }
+  void add_board(std::vector<BoardState> states) {
+    looks = states.size();
+    auto monitor = std::make_unique<ScriptedMonitor>(std::move(states));
+    board = monitor.get();
+    sources.monitor = std::move(monitor);
+  }
+  /// What a stream of this configuration leaves behind.
+  PowerTrace traced(const std::string& file = "trace.csv") {
+    if (!observer) observer = make_trace_observer(std::move(sources), options);
+    observer->register_configuration({&names, &values});
+    observer->before_start();
+    if (last_sensor) last_sensor->reads.wait_for(1);
+    if (board) board->reads.wait_for(looks);
+    observer->after_finish();
+    observer->finished(stream);
+    std::ifstream in(folder / file);
+    EXPECT_TRUE(in) << file;
+    return trace_from_csv(std::string(std::istreambuf_iterator<char>(in), {}), {});
+  }
+
+  std::filesystem::path folder;
+  TraceOptions options;
+  EnergySources sources;
+  ScriptedSensor* last_sensor = nullptr;
+  ScriptedMonitor* board = nullptr;
+  std::size_t looks = 0;
+  std::vector<std::string> names{"a"};
+  Configuration values{Value(1)};
+  LaunchStream stream;
+  std::shared_ptr<Observer> observer;
+};
+
+TEST_F(Trace, TimesAreFromTheFirstLaunchAndRepeatedValuesAreOne) {
+  stream.queued_at = 10;
+  stream.marks = {{10, 0, 0, 0}, {11, 0, 1, 50}, {12.5, 0, 2, 99}};
+  add(sensor_info("power"), {{9.5, 50}, {9.75, 50}, {10.5, 200}, {11, 200}, {11.5, 50}});
+  const PowerTrace found = traced();
+  ASSERT_EQ(found.power.size(), 1u);
+  EXPECT_EQ(found.power[0].name, "power");
+  EXPECT_THAT(found.power[0].time, ElementsAre(-0.5, 0.5, 1.5));
+  EXPECT_THAT(found.power[0].value, ElementsAre(50, 200, 50));
+  EXPECT_EQ(found.load_seconds, 2.5);
+  EXPECT_EQ(found.launches, 99u);
+  EXPECT_TRUE(found.board.empty());
+}
+
+TEST_F(Trace, OfACounterIsThePowerBetweenTicksThatAreNotTooNear) {
+  stream.queued_at = 0;
+  add(sensor_info("counter", SensorKind::cumulative_energy),
+      {{0, 100}, {0.01, 101}, {0.018, 109}, {0.019, 109}, {0.03, 110}, {0.068, 124}});
+  const PowerTrace found = traced();
+  ASSERT_EQ(found.power.size(), 1u);
+  EXPECT_THAT(found.power[0].time, ElementsAre(0.009, 0.043));
+  EXPECT_THAT(found.power[0].value, ElementsAre(500, 300));
+  EXPECT_EQ(found.load_seconds, 0) << "nothing was launched";
+  EXPECT_EQ(found.launches, 0u);
+}
+
+TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
+  const auto state = [](std::vector<std::string> reasons, double clock) {
+    BoardState made;
+    made.core_clock_mhz = clock;
+    made.clock_reasons = std::move(reasons);
+    return made;
+  };
+  std::vector<BoardState> states{state({"power_cap"}, 1), state({"power_cap", "thermal"}, 2), state({"thermal"}, 3), state({}, 4),
+                                 state({"power_cap"}, 5)};
+  states[1].temperature_c = 61;
+  states[2].memory_clock_mhz = 1593;
+  states[3].core_voltage_v = 0.75;
+  add_board(states);
+  const double before = host_seconds();
+  const PowerTrace found = traced();
+  ASSERT_NE(found.find("core_clock_mhz"), nullptr);
+  const auto& [name, time, clock] = *found.find("core_clock_mhz");
+  ASSERT_GE(time.size(), 5u);
+  EXPECT_THAT(std::vector(clock.begin(), clock.begin() + 5), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_GE(time.front(), before - 1e-6) << "of the host";
+  EXPECT_LE(time.back(), host_seconds());
+  EXPECT_THAT(found.find("temperature_c")->value, ElementsAre(61));
+  EXPECT_THAT(found.find("temperature_c")->time, ElementsAre(time[1]));
+  EXPECT_THAT(found.find("memory_clock_mhz")->value, ElementsAre(1593));
+  EXPECT_THAT(found.find("core_voltage_v")->value, ElementsAre(0.75));
+  ASSERT_EQ(found.reasons.size(), 3u);
+  const auto expect = [&](std::size_t i, const std::string& reason, double from, double to) {
+    EXPECT_EQ(found.reasons[i].name, reason);
+    EXPECT_EQ(found.reasons[i].from, from) << reason;
+    EXPECT_EQ(found.reasons[i].to, to) << reason;
+  };
+  expect(0, "power_cap", time[0], time[2]);
+  expect(1, "thermal", time[1], time[3]);
+  expect(2, "power_cap", time[4], time.back());
+}
+
+TEST_F(Trace, TellsHowLongTheFirstSensorThatSettlesTook) {
+  stream.queued_at = 5;
+  stream.marks = {{5, 0, 0, 0}, {8, 0, 3, 3}};
+  std::vector<Reading> steady;
+  for (int i = 0; i <= 24; ++i) {
+    const double t = 5 + 0.125 * i, digit = i % 2;
+    steady.push_back({t, (t < 6 ? 100 : 200) + digit});
+  }
+  add(sensor_info("speaks too little"), {{5, 1}, {6, 2}, {7, 3}, {7.2, 3.01}, {7.3, 3}});
+  add(sensor_info("steady"), steady);
+  add(sensor_info("later"), {{5, 1}, {6, 2}, {7, 3}, {7.2, 3.01}, {7.3, 3}, {7.4, 3.01}, {7.5, 3}});
+  traced();
+  const auto found = observer->results();
+  ASSERT_TRUE(found.contains("settling_time"));
+  EXPECT_EQ(found.at("settling_time").value, 1);
+  EXPECT_EQ(found.at("settling_time").n, 1);
+  EXPECT_EQ(found.at("settling_time").standard_error, 0);
+  EXPECT_EQ(found.at("settling_time").sensor, "steady");
+  traced();  // says nothing this time
+  EXPECT_TRUE(observer->results().empty()) << "of the configuration before";
+}
+
+TEST_F(Trace, EachConfigurationHasAFileNamedAfterItAndItsOwnReadings) {
+  options.file.clear();
+  options.folder = folder / "more" / "traces";
+  add(sensor_info("power"), {{1, 50}});
+  names = {"block", "unroll"};
+  values = {Value(32), Value("x/y"), Value(1410)};
+  EXPECT_EQ(traced("more/traces/" + trace_file("", "block=32,unroll=x/y,1410").string()).power[0].value.size(), 1u)
+      << "of what comes last a worker knows no name";
+  values[0] = Value(64);
+  EXPECT_TRUE(traced("more/traces/" + trace_file("", "block=64,unroll=x/y,1410").string()).power.empty());
+  EXPECT_EQ(last_sensor->restarts, 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(options.folder), {}), 2);
+}
+
+TEST_F(Trace, GoesOnForItsSecondsAndSaysWhereItCannotWrite) {
+  options.seconds = 400;
+  options.file = folder / "none" / "trace.csv";
+  add(sensor_info("power"), {});
+  observer = make_trace_observer(std::move(sources), options);
+  EXPECT_EQ(observer->phase(), ObserverPhase::stream);
+  EXPECT_GT(observer->wanted_mark_period(), 0);
+  stream.queued_at = host_seconds();
+  EXPECT_TRUE(observer->wants_more(stream));
+  stream.queued_at -= 401;
+  EXPECT_FALSE(observer->wants_more(stream));
+  observer->register_configuration({&names, &values});
+  try {
+    observer->finished(stream);
+    ADD_FAILURE() << "there is no such folder";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot write the trace "), HasSubstr("No such file or directory")));
+  }
+}
+
+TEST(TraceFile, IsNamedAfterItsConfigurationAsFarAsFilesMayBe) {
+  EXPECT_EQ(trace_file("t", "block=32,factor=0.5,name_x=-1"), "t/block=32,factor=0.5,name_x=-1.csv");
+  const std::string odd = trace_file("t", "path=a/b c").string(), other = trace_file("t", "path=a_b/c").string();
+  EXPECT_THAT(odd, StartsWith("t/path=a_b_c-"));
+  EXPECT_NE(odd, other);
+  EXPECT_EQ(odd.size(), std::string("t/path=a_b_c-").size() + 8 + 4);
+  EXPECT_EQ(trace_file("t", std::string(150, 'x')).string(), "t/" + std::string(150, 'x') + ".csv");
+  EXPECT_EQ(trace_file("t", std::string(151, 'x')).string().size(), 2u + 150 + 1 + 8 + 4);
+}
+
+}  // namespace
+}  // namespace ergotune
