@@ -12,7 +12,7 @@ namespace ergotune {
 namespace {
 
 struct Mean {
-  double value = 0, standard_error = 0;
+  double value, standard_error;
 };
 
 // The scatter of the rounds already contains their own errors; the larger of both is the honest one.

@@ -10,20 +10,17 @@ namespace ergotune {
 
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span) {
   int states = 0, capped = 0;
-  double limit = 0;
-  bool still = false;
+  std::optional<double> limit;  // by the last look
   for (const auto& [when, state] : trace.board) {
     if (when < span.from || when > span.to) continue;
     ++states;
     const auto& reasons = state.clock_reasons;
-    still = state.power_limit_w && std::find(reasons.begin(), reasons.end(), "power_cap") != reasons.end();
-    if (!still) continue;
-    ++capped;
-    limit = *state.power_limit_w;
+    const bool binds = std::find(reasons.begin(), reasons.end(), "power_cap") != reasons.end();
+    limit = binds ? state.power_limit_w : std::nullopt;
+    capped += limit.has_value();
   }
   // After a hotter kernel the event bit lingers for a few tenths of a second: it must be there at the end.
-  if (states == 0 || 2 * capped < states || !still || !(limit > 0)) return std::nullopt;
-  return limit;
+  return limit && *limit > 0 && 2 * capped >= states ? limit : std::nullopt;
 }
 
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span,

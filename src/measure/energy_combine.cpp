@@ -53,7 +53,6 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates) {
   // claimed, and half their difference is a part of it.
   const auto count = static_cast<double>(good.size());
   double value = 0, error = 0, low = INFINITY, high = -INFINITY, worst = 0;
-  out.degrees = 0;
   out.n = 0;
   out.method.clear();
   out.sensor.clear();

@@ -29,7 +29,6 @@ DuringThread::~DuringThread() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    active_ = false;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -87,8 +86,7 @@ void DuringThread::loop() {
     }
     changed_.notify_all();
     // An observer that returns at once must not take a core away from the launches.
-    if (active_)
-      changed_.wait_for(lock, std::chrono::microseconds(100), [this] { return !active_ || stop_; });
+    if (active_) changed_.wait_for(lock, std::chrono::microseconds(100));
   }
 }
 

@@ -26,8 +26,7 @@ using Options = std::map<std::string, std::vector<Value>>;
 
 /// Of the board of the first sensor. Throws UserError where nobody has looked how its power changes with temperature.
 EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
-  const auto kept =
-      sources.sensors.empty() ? std::nullopt : kept_temperature_coefficient(sources.sensors.front()->info());
+  const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
     throw UserError("corrected_energy needs to know how this board's power changes with temperature; "
                     "\"ergotune temperature FILE\" finds out, once per board and driver");
@@ -49,11 +48,9 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
       context.notes->push_back("energy by " + sensor->info().id + " (" + sensor->info().name + ")");
   EnergyOptions energy;
   energy.precision = context.measure.precision;
-  if (!sources.sensors.empty()) {
-    if (const auto idle = calibrated_idle_power(sources.sensors.front()->info())) {
-      energy.idle_power = idle->watts;
-      energy.idle_power_error = idle->standard_error;
-    }
+  if (const auto idle = calibrated_idle_power(sources.sensors.front()->info())) {
+    energy.idle_power = idle->watts;
+    energy.idle_power_error = idle->standard_error;
   }
   energy.idle_pause = options.at("idle").front().as_real();
   if (const double celsius = options.at("temperature").front().as_real(); celsius != 0)
@@ -190,9 +187,9 @@ bool fits(const Value& value, Type type) {
     case Type::number:
       return value.is_number() && !value.is_bool();
     case Type::text:
-      return value.is_string();
+      break;
   }
-  return false;
+  return value.is_string();
 }
 
 const Entry& entry_of(const ObserverSpec& spec) {
@@ -299,7 +296,7 @@ ObserverSpec parse_observer(const std::string& text) {
   ObserverSpec spec;
   const std::size_t colon = std::min(text.find(':'), text.size());
   spec.name = text.substr(0, colon);
-  for (std::size_t at = colon + 1; at <= text.size() && colon < text.size();) {
+  for (std::size_t at = colon + 1; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string option = text.substr(at, end - at);
     const std::size_t equals = option.find('=');

@@ -55,19 +55,21 @@ std::optional<Settling> settling_of(const TraceSeries& series, double load_secon
   const std::vector<double> loaded = between(series, 0, load_seconds), end = between(series, late, load_seconds);
   if (loaded.size() < kLeastValues || end.size() < 2) return std::nullopt;
   Settling out;
-  const double first = series.time.empty() ? 0 : std::min(0.0, series.time.front());
+  const double first = std::min(0.0, series.time.front());
   if (const auto before = between(series, first / 2, 0); !before.empty()) out.before = mean(before);
   out.final = mean(end);
   out.most = *std::max_element(loaded.begin(), loaded.end());
   out.drift = drift_over(series, late, load_seconds);
   out.band = std::max(kBand * std::abs(out.final), 3 * std::sqrt(variance(end)));
   double settled = 0;
+  bool outside = false;
   for (std::size_t i = 0; i < series.time.size(); ++i) {
     if (series.time[i] < 0 || series.time[i] > load_seconds) continue;
-    if (std::abs(series.value[i] - out.final) <= out.band) continue;
-    settled = i + 1 < series.time.size() ? series.time[i + 1] : load_seconds;
+    const bool left = std::abs(series.value[i] - out.final) > out.band;
+    if (outside && !left) settled = series.time[i];
+    outside = left;
   }
-  if (settled < late) out.seconds = settled;
+  if (!outside && settled < late) out.seconds = settled;
   return out;
 }
 
@@ -99,7 +101,7 @@ PowerTrace trace_from_csv(const std::string& text, SourcePlace place) {
     if (place.line == 1 || line.empty()) continue;
     // a sensor's id may hold anything but the last comma
     const auto first = line.find(','), last = line.rfind(',');
-    if (first == std::string::npos || first == last)
+    if (first == last)
       throw UserError("is no line of a trace: time_s,series,value", place);
     const double time = number(line.substr(0, first)), value = number(line.substr(last + 1));
     const std::string name = line.substr(first + 1, last - first - 1);

@@ -37,7 +37,7 @@ class PowerOverTime {
  private:
   static double trapezoid(const PowerOver& a, const PowerOver& b, double from, double to) {
     const double width = b.middle() - a.middle(), low = std::max(from, a.middle()), high = std::min(to, b.middle());
-    if (!(width > 0) || !(high > low)) return 0;
+    if (!(high > low)) return 0;
     const auto at = [&](double t) { return a.watts + (b.watts - a.watts) * (t - a.middle()) / width; };
     return 0.5 * (at(low) + at(high)) * (high - low);
   }
@@ -49,7 +49,7 @@ class PowerOverTime {
 double edge_width(const SensorInfo& info) { return std::max(info.update_period, info.window); }
 
 std::vector<SpanEnergy> none(std::size_t count, const std::string& why) {
-  return std::vector<SpanEnergy>(count, SpanEnergy{why, 0, 0});
+  return std::vector<SpanEnergy>(count, SpanEnergy{why});
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ TEST(CombineRounds, OfWhatNotEveryRoundHasTakesThoseThatHaveIt) {
   EXPECT_NEAR(all.quantities.at("time").standard_error, std::sqrt(0.5) / 2, 1e-12);
   EXPECT_DOUBLE_EQ(all.metrics.at("gflops"), 50);
   EXPECT_NEAR(all.metric_errors.at("gflops"), 40, 1e-12);
+  rounds[2].metrics["gflops"] = 11;
+  EXPECT_NEAR(combine(rounds).metric_errors.at("gflops"), 0.5, 1e-12);
   EXPECT_EQ(all.metric_errors.count("exact"), 0u);
 }
 
@@ -167,6 +169,7 @@ TEST(Propagate, ErrorsToFirstOrder) {
   EXPECT_FALSE(propagate(Expression::parse("a + nobody"), inputs));
   EXPECT_FALSE(propagate(Expression::parse("1e300 * a * 1e300"), inputs));
   EXPECT_EQ(propagate(Expression::parse("c * 2"), inputs)->standard_error, 0);
+  EXPECT_EQ(propagate(Expression::parse("a * 1e300"), inputs)->standard_error, 0) << "no number can hold it";
 }
 
 TEST(Plausible, NoBoardDrawsThat) {
@@ -204,6 +207,17 @@ TEST(Plausible, WhatACalibrationLeavesOpen) {
   EXPECT_DOUBLE_EQ(calibration_error(info, 200), 3.0 / 200);
   EXPECT_DOUBLE_EQ(calibration_error(info, 400), 5.0 / 400);
   EXPECT_DOUBLE_EQ(calibration_error(info, 0), 0);
+  info.gain_error = 0;
+  EXPECT_DOUBLE_EQ(calibration_error(info, 0.5), 3 / 0.5) << "of a small board";
+}
+
+TEST(Plausible, SmallBoundsHoldToo) {
+  SensorInfo info;
+  info.least_power = 0.25;
+  info.most_power = 0.75;
+  EXPECT_EQ(why_implausible(info, 0.5), "");
+  EXPECT_THAT(why_implausible(info, 0.2), HasSubstr("which no powered board draws"));
+  EXPECT_THAT(why_implausible(info, 0.8), HasSubstr("far above"));
 }
 
 }  // namespace

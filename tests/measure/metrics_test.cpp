@@ -43,6 +43,20 @@ TEST(Metrics, WhatWasMeasuredHidesAParameterAndAConstantOfItsName) {
                    {{"time", Value(50)}, {"speed", Value(7)}});
   EXPECT_EQ(m.metrics.at("speed"), 0.5);
   EXPECT_EQ(m.metrics.at("twice"), 1.0);
+  EXPECT_TRUE(m.metric_errors.empty()) << "what is known exactly has no error";
+}
+
+TEST(Metrics, SeeNoParameterThatTheConfigurationLeavesOut) {
+  Parameter block, unroll;
+  block.name = "block";
+  unroll.name = "unroll";
+  Measurement m = measured(2, 6, 0, 0);
+  evaluate_metrics(m, {metric("a", "time * block"), metric("b", "time * unroll")}, {block, unroll}, {Value(3)}, {});
+  EXPECT_EQ(m.metrics.at("a"), 6);
+  EXPECT_EQ(m.metrics.count("b"), 0u);
+  evaluate_metrics(m, {metric("a", "time * block"), metric("b", "time * clock")}, {block}, {Value(3), Value(1410)}, {});
+  EXPECT_EQ(m.metrics.at("a"), 6) << "execution parameters come last";
+  EXPECT_EQ(m.metrics.count("b"), 0u);
 }
 
 }  // namespace

@@ -97,6 +97,45 @@ TEST(ObserverRegistry, ChecksWithoutADevice) {
   EXPECT_THROW(check_observers({{"launches", {}, {}}, {"unknown", {}, {}}}), UserError);
 }
 
+TEST(ObserverRegistry, OnlySensorsAndMetricsMayBeSeveral) {
+  std::map<std::string, std::vector<Value>> defaults;
+  for (const auto& observer : observers())
+    for (const auto& option : observer.options) {
+      EXPECT_EQ(option.list, option.name == "sensors" || option.name == "metrics") << observer.name << ", " << option.name;
+      defaults[observer.name + "." + option.name] = option.default_values;
+    }
+  EXPECT_THAT(defaults.at("host_time.passes"), ElementsAre(Value(3)));
+  EXPECT_THAT(defaults.at("trace.folder"), ElementsAre(Value("traces")));
+  EXPECT_TRUE(defaults.at("energy.sensors").empty()) << "the device's own";
+  const DeviceInfo device;
+  const MeasureOptions measure;
+  EXPECT_EQ(make_observer({"host_time", {}, {}}, {device, measure})->passes(), 3);
+}
+
+TEST(ObserverRegistry, MetricsThatAreNamedTakeThePlaceOfTheUsual) {
+  EXPECT_THAT(quantities_of({"counters", {{"metrics", {"ipc", "dram__bytes_read.sum"}}}, {}}), ElementsAre("ipc", "dram__bytes_read.sum"));
+  EXPECT_EQ(quantities_of({"counters", {}, {}}).size(), 20u);
+  EXPECT_THAT(quantities_of({"host_time", {}, {}}), ElementsAre("host_time"));
+  EXPECT_THAT(quantities_of({"perf", {{"metrics", {"cycles"}}}, {}}), ElementsAre("cycles"));
+}
+
+TEST(ObserverRegistry, EachObserverKnowsItsOwnMetrics) {
+  EXPECT_NO_THROW(check_observers({{"perf", {{"metrics", {"cycles"}}}, {}}, {"counters", {{"metrics", {"ipc"}}}, {}}}));
+  EXPECT_THROW(check_observers({{"perf", {{"metrics", {"ipc"}}}, {}}}), UserError);
+  EXPECT_THROW(check_observers({{"counters", {{"metrics", {"cycles"}}}, {}}}), UserError);
+  EXPECT_EQ(observer_of("l2_tex_read_hit_rate"), "counters") << "one that is not among the usual";
+  EXPECT_EQ(observer_of("dram__bytes_read.sum"), "counters") << "a chip's own";
+  EXPECT_EQ(observer_of("cycles"), "perf");
+}
+
+TEST(ObserverRegistry, WhatIsAskedForTakesThePlaceOfWhatTheProblemSays) {
+  std::vector<ObserverSpec> observers{{"launches", {}, {}}, {"host_time", {{"passes", {7}}}, {}}};
+  ask_for_observer(observers, "host_time:passes=2");
+  ASSERT_EQ(observers.size(), 2u);
+  EXPECT_EQ(observers[0].name, "launches");
+  EXPECT_THAT(observers[1].options.at("passes"), ElementsAre(Value(2)));
+}
+
 TEST(ObserverRegistry, ReadsOneFromTheCommandLine) {
   EXPECT_EQ(parse_observer("launches").name, "launches");
   const ObserverSpec spec = parse_observer("counters:metrics=a,metrics=b,passes=3,share=0.5,whole=true");
@@ -105,6 +144,12 @@ TEST(ObserverRegistry, ReadsOneFromTheCommandLine) {
   EXPECT_THAT(spec.options.at("passes"), ElementsAre(Value(3)));
   EXPECT_THAT(spec.options.at("share"), ElementsAre(Value(0.5)));
   EXPECT_TRUE(spec.options.at("whole").front().is_bool());
+  const ObserverSpec odd = parse_observer("x:a=true,b=false,c=3,d=3x,e=0.5x,f=99999999999999999999,g=truer");
+  EXPECT_THAT(odd.options.at("a"), ElementsAre(Value(true)));
+  EXPECT_THAT(odd.options.at("b"), ElementsAre(Value(false)));
+  EXPECT_TRUE(odd.options.at("c").front().is_integer());
+  for (const char* text : {"d", "e", "g"}) EXPECT_TRUE(odd.options.at(text).front().is_string()) << text;
+  EXPECT_EQ(odd.options.at("f").front().as_real(), 1e20) << "too long for an integer";
   for (const char* bad : {"", ":a=1", "x:", "x:a", "x:=1", "x:a=1,"})
     EXPECT_THROW(parse_observer(bad), UserError) << bad;
 }

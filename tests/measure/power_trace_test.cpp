@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ergotune/base/statistics.hpp"
 #include "kept_numbers.hpp"
 
 namespace ergotune {
@@ -66,6 +67,37 @@ TEST(Settling, OfASeriesNumberByNumber) {
   EXPECT_TRUE(told({0, 0.5, 1, 1.5, 1.6, 1.7, 2.5}, {1, 1, 1, 1, 1, 1, 1}).empty()) << "one value at the end";
 }
 
+TEST(Settling, DriftIsToldWhereItIsMoreThanThreeOfItsErrors) {
+  // the whole load in its last third: a slope, and what lies beside it by turns
+  const std::vector<double> times{2, 2.2, 2.4, 2.6, 2.8, 3};
+  for (const double noise : {1.0, 2.0, 2.5, 2.9, 3.3, 4.0, 8.0}) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < times.size(); ++i) values.push_back(100 + 10 * times[i] + (i % 3 == 1 ? noise : -noise));
+    const LineFit line = fit_line(times, values);
+    const auto settling = settling_of({"x", times, values}, 3);
+    ASSERT_TRUE(settling);
+    EXPECT_EQ(settling->drift, std::abs(line.slope) > 3 * line.slope_error ? line.slope : 0) << noise;
+  }
+}
+
+/// A load of 3 s whose last third is 31 values near 200 W.
+std::optional<double> settles(double at_0, double at_1, double at_end) {
+  TraceSeries series{"x", {0, 0.5, 1}, {at_0, 200, at_1}};
+  for (int i = 0; i <= 30; ++i) {
+    series.time.push_back(i == 30 ? 3 : 2 + i / 30.0);
+    series.value.push_back(i == 30 ? at_end : 200);
+  }
+  return settling_of(series, 3)->seconds;
+}
+
+TEST(Settling, IsFromTheFirstValueOfTheLoadToItsLast) {
+  EXPECT_EQ(settles(200, 200, 200), 0);
+  EXPECT_EQ(settles(100, 200, 200), 0.5) << "out of the band with the first launch";
+  EXPECT_EQ(settles(100, 204, 200), 0.5) << "on the band's edge";
+  EXPECT_EQ(settles(100, 204.1, 200), std::nullopt) << "not before the last third";
+  EXPECT_EQ(settles(200, 200, 300), std::nullopt) << "out of it with the last";
+}
+
 TEST(PowerTraces, LinesThatAreNoneAreNamed) {
   const auto complaint = [](const std::string& text) -> std::string {
     try {
@@ -77,6 +109,7 @@ TEST(PowerTraces, LinesThatAreNoneAreNamed) {
   };
   EXPECT_EQ(complaint("time_s,series,value\n\n1,power,2\n"), "");
   EXPECT_NE(complaint("time_s,series,value\n\n1,power\n").find("t.csv:3"), std::string::npos);
+  EXPECT_NE(complaint("time_s,series,value\n12\n").find("is no line of a trace"), std::string::npos);
   EXPECT_NE(complaint("time_s,series,value\n1,power,2x\n").find("\"2x\""), std::string::npos);
   const PowerTrace trace = trace_from_csv("time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n"
                                           "1,reason:x,1\n4,reason:x,0\n", {});

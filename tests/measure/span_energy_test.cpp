@@ -72,7 +72,23 @@ TEST(SpanEnergy, GuessesNothing) {
   EXPECT_EQ(energy_over(none, {{1.2, 1.8}}).front().why_not, "the sensor is gone");
   SensorTrace absurd = trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3);
   absurd.info.most_power = 50;
-  EXPECT_THAT(energy_over(absurd, {{1, 2}}).front().why_not, HasSubstr("far above any limit"));
+  const SpanEnergy refused = energy_over(absurd, {{1, 2}}).front();
+  EXPECT_THAT(refused.why_not, HasSubstr("far above any limit"));
+  EXPECT_EQ(refused.joules, 0);
+  EXPECT_EQ(refused.edge_error, 0);
+  SensorTrace counter = trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4);
+  counter.info.most_power = 50;
+  EXPECT_THAT(energy_over(counter, {{1, 2}}).front().why_not, HasSubstr("far above any limit"));
+}
+
+TEST(SpanEnergy, OfLittlePowerIsLittleAndOfNoneIsNone) {
+  SensorTrace trace = trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3);
+  for (Reading& reading : trace.readings) reading.value = 0.5;
+  const SpanEnergy little = energy_over(trace, {{1, 2}}).front();
+  EXPECT_EQ(little.why_not, "");
+  EXPECT_NEAR(little.joules, 0.5, 1e-9);
+  for (Reading& reading : trace.readings) reading.value = 0;
+  EXPECT_EQ(energy_over(trace, {{1, 2}}).front().why_not, "it reads no power at all");
 }
 
 SensorInfo slow_sensor(const std::string& id) {
