@@ -42,7 +42,7 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
   std::vector<Reading> updates;
   double last_edge = 0, last_poll = 0;
   for (const auto& reading : readings) {
-    const double gap = updates.empty() ? 0 : reading.time - last_poll;
+    const double gap = reading.time - last_poll;
     if (updates.empty()) {
       updates.push_back(reading);
       last_edge = reading.time;
@@ -61,7 +61,7 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
     last_poll = reading.time;
   }
   // When the first value was set nobody saw; where it was polled, it is no update.
-  if (updates.size() > 1 && update_period > 0 && readings.size() > 2 * updates.size())
+  if (updates.size() > 1 && readings.size() > 2 * updates.size())
     updates.erase(updates.begin());
   return updates;
 }
@@ -155,7 +155,7 @@ SeriesMean overlapping_mean(std::span<const double> values, double window, doubl
 double significant_drift(std::span<const double> times, std::span<const double> relative) {
   if (times.size() < 6) return 0;
   const LineFit fit = fit_line(times, relative);
-  if (fit.slope_error <= 0 || std::abs(fit.slope) < 3 * fit.slope_error) return 0;
+  if (std::abs(fit.slope) < 3 * fit.slope_error) return 0;
   return fit.slope * (times.back() - times.front());
 }
 

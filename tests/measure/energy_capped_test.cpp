@@ -106,6 +106,98 @@ TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
   EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
 }
 
+/// Looks at a board every 0.1 s: where its power limit (700 W, or what is said) holds it down.
+std::optional<double> binds(const std::vector<int>& capped, TimeSpan span = {0, 10}, double watts = kLimit) {
+  EnergyTrace trace;
+  for (std::size_t i = 0; i < capped.size(); ++i) {
+    BoardState state;
+    state.power_limit_w = watts;
+    if (capped[i]) state.clock_reasons = {"thermal", "power_cap"};
+    trace.board.emplace_back(static_cast<double>(i), state);
+  }
+  return binding_power_limit(trace, span);
+}
+
+TEST(PowerCap, BindsWhereHalfOfTheLooksAndTheLastSaySo) {
+  EXPECT_EQ(binds({0, 0, 1, 1}), kLimit);
+  EXPECT_EQ(binds({0, 0, 1}), std::nullopt);
+  EXPECT_EQ(binds({1, 1, 1, 0}), std::nullopt);
+  EXPECT_EQ(binds({1}), kLimit);
+  EXPECT_EQ(binds({}), std::nullopt) << "nobody looked";
+  EXPECT_EQ(binds({0, 0, 0, 0, 1, 1, 0, 0}, {4, 5}), kLimit) << "what was before and after does not count, its ends do";
+  EXPECT_EQ(binds({1, 1, 1, 1, 0, 1}, {4, 5}), kLimit);
+  EXPECT_EQ(binds({1, 1, 1, 0, 0, 1}, {3, 5}), std::nullopt);
+  EXPECT_EQ(binds({1, 1}, {0, 10}, 0.5), 0.5) << "a module's";
+  EXPECT_EQ(binds({1, 1}, {0, 10}, 0), std::nullopt) << "no limit";
+}
+
+/// Readings of 0.1 s each: so many launches in each, and a power that follows the rate from `limit` at kLaunches.
+constexpr double kLaunches = 1e6;
+std::optional<CappedEstimate> capped(const std::vector<double>& launches, double elasticity, double limit, double level = 1) {
+  LaunchStream stream;
+  stream.marks.push_back({0, 0, 0, 0});
+  SensorTrace sensor{sensor_info("power", SensorKind::instantaneous_power, 0.1, 0), {}, {}};
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const double t = 0.1 * static_cast<double>(i + 1);
+    stream.marks.push_back({t, 0, t, stream.marks.back().launches + static_cast<std::uint64_t>(launches[i])});
+    sensor.readings.push_back({t - 0.05, launches[i] > 0 ? level * limit * std::pow(launches[i] / kLaunches, elasticity) : 0});
+  }
+  return estimate_capped(sensor, {0, 100}, LaunchAxis(stream), limit);
+}
+
+TEST(PowerCap, ACleanSwingTellsWhereItCrossesTheLimitAndHowPowerFollowsTheRate) {
+  const std::vector<double> launches{1'040'000, 980'000, 1'030'000, 970'000, 1'010'000, 1'000'000, 1'020'000};
+  const auto found = capped(launches, 2, 500);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->elasticity, 2, 1e-4);
+  EXPECT_NEAR(found->seconds, 0.1 / kLaunches, 1e-12);
+  EXPECT_NEAR(found->energy, 500 * 0.1 / kLaunches, 1e-9);
+  EXPECT_EQ(found->degrees, 5);
+  EXPECT_EQ(found->n, 7);
+  EXPECT_EQ(found->sensor, "power");
+  // a scatter of 1e-4 at least, the slope's share of it, and what limits are held to
+  double x_mean = 0, xx = 0;
+  for (const double n : launches) x_mean += std::log(n / kLaunches) / 7;
+  for (const double n : launches) xx += std::pow(std::log(n / kLaunches) - x_mean, 2);
+  const double error = std::sqrt(1e-8 / 7 / 4 + std::pow(2 * x_mean, 2) * 1e-8 / xx / 16 + 0.002 * 0.002);
+  EXPECT_NEAR(found->relative_error, error, 1e-6 * error);
+}
+
+TEST(PowerCap, OfABoardThatDoesNotSwingTheUsualElasticityIsTaken) {
+  const std::vector<double> steady(6, kLaunches);
+  const auto above = capped(steady, 2, 500, 1.05);
+  ASSERT_TRUE(above);
+  EXPECT_DOUBLE_EQ(above->elasticity, 2.5);
+  EXPECT_NEAR(above->seconds, 0.1 / kLaunches * std::pow(1.05, 1 / 2.5), 1e-14);
+  EXPECT_TRUE(capped(steady, 2, 500, 0.999));
+  EXPECT_FALSE(capped(steady, 2, 500, 0.997)) << "it goes on as it does";
+  EXPECT_TRUE(capped(steady, 2, 500, 1.1)) << "a tenth, in logarithms";
+  EXPECT_FALSE(capped(steady, 2, 500, 1.11));
+}
+
+TEST(PowerCap, TakesFourReadingsThatSaySomething) {
+  EXPECT_TRUE(capped(std::vector<double>(4, kLaunches), 2, 500));
+  EXPECT_FALSE(capped(std::vector<double>(3, kLaunches), 2, 500));
+  EXPECT_EQ(capped({kLaunches, 0, kLaunches, kLaunches, 0, kLaunches}, 2, 500).value().n, 4);
+  EXPECT_FALSE(capped({kLaunches, 0, kLaunches, kLaunches}, 2, 500));
+}
+
+TEST(PowerCap, LongLaunchesOfASmallBoardCountAsWell) {
+  // a launch in 0.2 s, at half a watt
+  LaunchStream stream;
+  SensorTrace sensor{sensor_info("power", SensorKind::instantaneous_power, 0.1, 0), {}, {}};
+  for (int i = 0; i <= 5; ++i) stream.marks.push_back({0.2 * i, 0, 0.2 * i, static_cast<std::uint64_t>(i)});
+  for (int i = 0; i < 10; ++i) sensor.readings.push_back({0.05 + 0.1 * i, 0.5});
+  const auto found = estimate_capped(sensor, {0, 1}, LaunchAxis(stream), 0.5);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->n, 10);
+  EXPECT_NEAR(found->seconds, 0.2, 1e-9);
+  EXPECT_NEAR(found->energy, 0.1, 1e-9);
+  // readings of no power say nothing
+  for (std::size_t i = 0; i < 7; ++i) sensor.readings[i].value = 0;
+  EXPECT_FALSE(estimate_capped(sensor, {0, 1}, LaunchAxis(stream), 0.5));
+}
+
 TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
   auto trace = hunt(1.0, 0, 0, 0.001, 5);
   for (auto& [when, state] : trace.board) state.clock_reasons.clear();

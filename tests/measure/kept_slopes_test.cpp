@@ -1,6 +1,7 @@
 // What the estimators make of given traces stays what it was, interval and degrees of freedom too; and is right.
 #include <gmock/gmock.h>
 
+#include "ergotune/base/statistics.hpp"
 #include "kept_numbers.hpp"
 #include "measure/energy_series.hpp"
 #include "measure/estimate.hpp"
@@ -183,7 +184,58 @@ TEST(KeptSeries, TicksOfACounter) {
   EXPECT_FALSE(stops(0.01, 0.49)) << "half a second is nothing";
   EXPECT_TRUE(stops(0.01, 0.52));
   EXPECT_FALSE(stops(0.1, 0.94)) << "ten of its ticks";
-  EXPECT_TRUE(stops(0.1, 1.06));
+  EXPECT_TRUE(stops(0.1, 1.02));
+}
+
+TEST(Series, EveryReadingIsAnUpdateWhereNobodyKnowsThePeriod) {
+  EXPECT_EQ(power_updates({{1, 5}, {1, 5}, {2, 5}, {2, 5}, {2, 5}}, 0).size(), 5u);
+}
+
+TEST(Series, WhenThePolledValueWasSetBeforeTheFirstPollNobodySaw) {
+  const auto updates = power_updates({{0, 5}, {0.02, 5}, {0.04, 5}, {0.06, 6}, {0.08, 6}, {0.1, 6}}, 0.1);
+  ASSERT_EQ(updates.size(), 1u);
+  EXPECT_DOUBLE_EQ(updates[0].time, 0.05);
+  EXPECT_EQ(updates[0].value, 6);
+}
+
+TEST(Series, TicksOfOneMomentHaveNoPower) {
+  const SensorTrace trace{test_sensor(SensorKind::cumulative_energy, 0), {{0, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}}, {}};
+  const auto series = power_series(trace, {0, 2}, {});
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(series[0].watts, 2);
+  EXPECT_EQ(series[1].watts, 2);
+}
+
+TEST(Series, AStretchLiesInsideOfASpanThatRoundingAloneMakesShorter) {
+  const SensorTrace trace{test_sensor(SensorKind::windowed_power, 0.1, 0.1), {{0.1, 50}}, {}};
+  const auto inside = [&](double from, double to) { return power_series(trace, {from, to}, {}).size() == 1; };
+  EXPECT_TRUE(inside(0, 0.1));
+  EXPECT_TRUE(inside(5e-10, 0.1));
+  EXPECT_FALSE(inside(2e-9, 0.1));
+  EXPECT_TRUE(inside(0, 0.1 - 5e-10));
+  EXPECT_FALSE(inside(0, 0.1 - 2e-9));
+}
+
+TEST(Series, AReadingWithoutPeriodAndWindowSpeaksOfAMicrosecond) {
+  const SensorTrace trace{test_sensor(SensorKind::instantaneous_power, 0), {{1, 50}}, {}};
+  const auto series = power_series(trace, {0, 2}, {});
+  ASSERT_EQ(series.size(), 1u);
+  EXPECT_NEAR(series[0].to - series[0].from, 1e-6, 1e-12);
+}
+
+TEST(Series, ADriftIsToldWhereItIsMoreThanThreeOfItsErrors) {
+  const std::vector<double> times{0, 0.2, 0.4, 0.6, 0.8, 1};
+  bool told = false, silent = false;
+  for (const double beside : {0.0, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 4.0}) {
+    std::vector<double> relative;
+    for (std::size_t i = 0; i < times.size(); ++i) relative.push_back(1 + 0.05 * times[i] + (i % 3 == 1 ? beside : -beside) * 0.01);
+    const LineFit line = fit_line(times, relative);
+    const bool clear = std::abs(line.slope) > 3 * line.slope_error;
+    EXPECT_DOUBLE_EQ(significant_drift(times, relative), clear ? line.slope : 0) << beside << " " << line.slope / line.slope_error;
+    (clear ? told : silent) = true;
+  }
+  EXPECT_TRUE(told && silent);
+  EXPECT_EQ(significant_drift(std::vector<double>(5, 1.0), std::vector<double>(5, 1.0)), 0) << "too few";
 }
 
 TEST(KeptSeries, StretchesOfTimeThatReadingsSpeakOf) {
