@@ -52,9 +52,8 @@ std::vector<Increment> merged(const std::vector<Increment>& fine) {
   std::vector<Increment> coarse;
   std::size_t parts = 0;
   for (const Increment& next : fine) {
-    if (parts == 0 || parts == each || !next.linked) {
+    if (parts == each || !next.linked) {  // the first one never is
       coarse.push_back(next);
-      coarse.back().linked = next.linked && coarse.size() > 1;
       parts = 1;
       continue;
     }
@@ -205,7 +204,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   }
   const WalkFit fit = fit_with_walk(increments, joules / units);
   SlopeEstimate estimate;
-  estimate.valid = fit.slope > 0;
+  estimate.valid = true;
   estimate.value = fit.slope;
   estimate.standard_error = fit.half_width / normal_quantile(0.975);
   estimate.degrees = 1e9;  // the half-width already holds what few increments leave unknown
@@ -228,7 +227,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
 class StillStretch {
  public:
   void see(const PowerOver& reading) {
-    if (count_ == 0 || reading.watts != watts_) {
+    if (reading.watts != watts_) {
       count_ = 0;
       from_ = reading.middle();
       watts_ = reading.watts;
@@ -247,7 +246,7 @@ class StillStretch {
 
  private:
   std::size_t count_ = 0, longest_ = 0;
-  double watts_ = 0, from_ = 0, seconds_ = 0, longest_watts_ = 0;
+  double watts_ = NAN, from_ = NAN, seconds_ = NAN, longest_watts_ = NAN;
 };
 
 SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
@@ -289,7 +288,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
     busy -= std::max(0.0, std::min(p.to, covered.to) - std::max(p.from, covered.from));
   estimate.value = (watts / static_cast<double>(n)) * busy / units;
   SeriesMean mean;
-  const double period = n > 1 ? (times.back() - times.front()) / static_cast<double>(n - 1) : 0;
+  const double period = (times.back() - times.front()) / static_cast<double>(n - 1);
   if (window > 1.5 * period && period > 0) {
     mean = overlapping_mean(ratio, window, period);
   } else {
