@@ -276,9 +276,10 @@ void name_kind(bool exponential, Calibration& out) {
                                       1e3 * out.window.value, 1e3 * period));
     return;
   }
-  info.kind = exponential                                                   ? SensorKind::exponential_power
-              : out.window.value < 0.2 * period && out.window.value < 0.002 ? SensorKind::instantaneous_power
-                                                                            : SensorKind::windowed_power;
+  // A window that is hardly there has no shape.
+  info.kind = out.window.value < 0.2 * period && out.window.value < 0.002 ? SensorKind::instantaneous_power
+              : exponential                                               ? SensorKind::exponential_power
+                                                                          : SensorKind::windowed_power;
   info.window = out.window.value;
 }
 
@@ -308,7 +309,8 @@ Calibration calibrate(CalibrationRig& rig) {
   find_idle_power(rig, fit.exponential, out);
   if (counter) find_counter_loss(rig, out);
   // Half a minute does not show every state that a board can be in: what is known of its type is the least.
-  if (!fit.exponential && out.window.value < 0.3) find_repeatability(rig, out, period, random);
+  const bool lags = fit.exponential && info.kind != SensorKind::instantaneous_power;
+  if (!lags && out.window.value < 0.3) find_repeatability(rig, out, period, random);
   if (out.repeatability) info.repeatability = std::max(info.repeatability, out.repeatability->value);
   if (rig.has_meter()) find_gain(rig, out, period);
   out.shortest_measurement = shortest_measurement(info);

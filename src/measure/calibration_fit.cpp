@@ -26,25 +26,18 @@ Calibrated find_update_period(const std::vector<Reading>& readings) {
   // Missed or equal updates make gaps of several periods: the lower half is single ones.
   std::sort(gaps.begin(), gaps.end());
   double period = median(std::span(gaps).first(std::max<std::size_t>(1, (gaps.size() + 1) / 2)));
+  LineFit fit;
+  std::vector<double> number(edges.size(), 0.0);
   for (int pass = 0; pass < 3; ++pass) {
     // Number the edges by counting periods from neighbour to neighbour, then a line through them.
-    std::vector<double> number, time;
-    double count = 0;
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      if (i > 0) count += std::max(1.0, std::round((edges[i] - edges[i - 1]) / period));
-      number.push_back(count);
-      time.push_back(edges[i]);
-    }
-    const LineFit fit = fit_line(number, time);
-    if (!(fit.slope > 0)) break;
+    for (std::size_t i = 1; i < edges.size(); ++i)
+      number[i] = number[i - 1] + std::max(1.0, std::round((edges[i] - edges[i - 1]) / period));
+    fit = fit_line(number, edges);
     period = fit.slope;
-    if (pass == 2) {
-      const double polls = median(width) / std::sqrt(12.0) / std::max(1.0, count);
-      const double error = 2 * std::hypot(fit.slope_error, polls);
-      return {period, period - error, period + error};
-    }
   }
-  return {period, period * 0.9, period * 1.1};
+  const double polls = median(width) / std::sqrt(12.0) / number.back();
+  const double error = 2 * std::hypot(fit.slope_error, polls);
+  return {period, period - error, period + error};
 }
 
 namespace {

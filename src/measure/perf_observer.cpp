@@ -24,7 +24,7 @@ namespace {
 /// A counter: the weighted sum of its events.
 struct Counter {
   std::string name;
-  bool hardware = true;
+  bool hardware;
   std::vector<PerfEvent> events;
 };
 

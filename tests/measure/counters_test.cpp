@@ -139,6 +139,8 @@ TEST_F(Counters, NamesOfPapersAndOfTheChipAreToldAsAsked) {
                    double(std::string("lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum").size()) /
                        std::string("lts__t_sectors_srcunit_tex_op_read.sum").size());
   EXPECT_EQ(found.quantities.at("ipc").method, "cupti, 1 pass");
+  EXPECT_EQ(found.quantities.at("ipc").standard_error, 0);
+  EXPECT_EQ(found.quantities.at("ipc").n, 1);
   EXPECT_FALSE(found.quantities.contains("inst_executed"));
 }
 
@@ -159,6 +161,22 @@ TEST_F(Counters, ARoundOfSeveralLaunchesIsCountedAsAWhole) {
   rounds.end_pass();
   EXPECT_THAT(rounds.values(), ElementsAre(3000.0));
   EXPECT_EQ(calls("cuptiRangeProfilerPushRange"), 1);
+}
+
+TEST_F(Counters, TheObserverKnowsWhetherARoundIsOneLaunch) {
+  device_ = open_device("cuda:0");
+  for (const std::size_t launches : {1, 2}) {
+    const auto observer = make_counters_observer({"inst_executed"}, device_->info(), &notes_);
+    EXPECT_TRUE(observer->results().empty());
+    ObservedConfiguration configuration;
+    configuration.round_launches = launches;
+    observer->register_configuration(configuration);
+    const long before = calls("cuptiRangeProfilerPushRange");
+    observer->begin_pass(0);
+    EXPECT_EQ(calls("cuptiRangeProfilerPushRange") - before, launches == 1 ? 0 : 1) << "several are a range of their own";
+  }
+  EXPECT_THAT(notes_, testing::Each(HasSubstr("1 hardware counter of GH100: 1 further launch of each configuration")));
+  EXPECT_FALSE(enabled()) << "though no pass came to its end";
 }
 
 TEST_F(Counters, WhatAChipLacksIsSaidOnceAndNeverANumber) {
@@ -206,9 +224,15 @@ TEST_F(Counters, WhoMayNotCountIsToldBeforeAnythingRuns) {
     setenv("FAKE_CUPTI_FAIL", one.fail, 1);
     EXPECT_THAT(refusal(), HasSubstr(one.words)) << one.fail;
   }
-  unsetenv("FAKE_CUPTI_FAIL");
-  setenv("FAKE_CUPTI_UNSUPPORTED", "1", 1);
-  EXPECT_THAT(refusal(), HasSubstr("begins with compute capability 7.5"));
+}
+
+TEST_F(Counters, ABoardThatCannotBeCountedOnSaysWhy) {
+  const std::pair<const char*, const char*> cases[] = {{"1", "begins with compute capability 7.5"}, {"2", "SLI is on"}, {"3", "a virtual GPU"},
+                                                       {"4", "confidential computing is on"},     {"5", "a mining board"}, {"6", "under WSL"}};
+  for (const auto& [which, words] : cases) {
+    setenv("FAKE_CUPTI_UNSUPPORTED", which, 1);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("the device has no hardware counters to read: "), HasSubstr(words)));
+  }
 }
 
 TEST_F(Counters, TroubleWhileCountingLeavesTimeAndSaysSo) {
@@ -240,6 +264,15 @@ TEST_F(Counters, LostOrIncompleteCountersAreNoNumbers) {
 }
 
 TEST_F(Counters, OtherDevicesAreRefused) {
+  DeviceInfo amd;
+  amd.id = "hip:0";
+  amd.backend = "hip";
+  try {
+    make_counters_observer({}, amd, nullptr);
+    ADD_FAILURE() << "it is no CUDA device";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("hip:0 is no CUDA device"), HasSubstr("rocprofv3 counts")));
+  }
   DeviceInfo host;
   host.id = host.backend = "host";
   host.is_cpu = true;

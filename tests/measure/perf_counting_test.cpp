@@ -173,6 +173,8 @@ TEST_F(PerfCounting, AHalfCountedRoundHasNoResult) {
   perf->end_pass(1);
   EXPECT_EQ(perf->results().size(), 5u);
   EXPECT_EQ(perf->results().at("branches").provenance, Provenance::measured);
+  EXPECT_EQ(perf->results().at("branches").standard_error, 0);
+  EXPECT_EQ(perf->results().at("branches").n, 1);
   perf->register_configuration({});
   EXPECT_TRUE(perf->results().empty()) << "of the next";
 }
@@ -206,6 +208,7 @@ TEST_F(PerfCounting, WhatWasAskedForAndIsNotToBeHadIsAMistake) {
   }
   EXPECT_EQ(refusal({"cycles"}), "none");
   EXPECT_TRUE(notes.empty());
+  EXPECT_TRUE(make_perf_observer({"cycles"}, processor(), nullptr)->results().empty()) << "of no configuration";
 }
 
 TEST_F(PerfCounting, WhatNobodyAskedForIsLeftOutWithANote) {
