@@ -288,6 +288,19 @@ TEST_F(Counters, OtherDevicesAreRefused) {
       UserError);
 }
 
+TEST(CuptiVersions, AreThoseOfTheToolkit) {
+  EXPECT_EQ(cupti::version_text(130001), "13.0.1");
+  EXPECT_EQ(cupti::version_text(120'999), "12.9.99");
+  EXPECT_EQ(cupti::version_text(10'000), "1.0.0");
+  EXPECT_EQ(cupti::version_text(9'999), "12.9");
+  EXPECT_EQ(cupti::version_text(28), "12.9");
+  EXPECT_EQ(cupti::version_text(27), "12.8");
+  EXPECT_EQ(cupti::version_text(26), "12.8");
+  EXPECT_EQ(cupti::version_text(25), "12.6");
+  EXPECT_EQ(cupti::version_text(24), "12.6");
+  EXPECT_EQ(cupti::version_text(23), "API version 23");
+}
+
 TEST(CuptiBlocks, AreAsLongAsTheHeadersSay) {
   using namespace cupti;
   EXPECT_EQ(sizeof(Initialize), 16u);
