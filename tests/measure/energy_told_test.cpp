@@ -138,7 +138,10 @@ TEST(EnergyTold, WhatTheBoardDidWhileItWasMeasured) {
   EnergyTrace trace = steady();
   trace.settled_at = 1;
   const auto state = [](double clock) {
-    return [=](BoardState& s) { s.core_clock_mhz = clock, s.memory_clock_mhz = clock / 2, s.core_voltage_v = clock / 1000, s.temperature_c = clock / 20; };
+    return [=](BoardState& s) {
+      s.core_clock_mhz = clock, s.memory_clock_mhz = clock / 2;
+      s.core_voltage_v = clock / 1000, s.temperature_c = clock / 20;
+    };
   };
   look(trace, 0.9, state(400));
   look(trace, 1, state(1000));
@@ -186,7 +189,8 @@ TEST(EnergyTold, SaysByHowMuchItMissesWhatWasAsked) {
   options.precision = 1e-5;
   const EnergyResult result = estimate_energy(steady(), options);
   EXPECT_EQ(result.status, Status::not_converged);
-  EXPECT_EQ(result.message, fmt::format("energy is known to {:.2f} %, 0.00 % was asked", 100 * result.scatter_half_width / result.quantities.at("energy").value));
+  const double known = 100 * result.scatter_half_width / result.quantities.at("energy").value;
+  EXPECT_EQ(result.message, fmt::format("energy is known to {:.2f} %, 0.00 % was asked", known));
 }
 
 TEST(LaunchTimes, AreOfMarksThatLieInTheSpanItsEndsToo) {

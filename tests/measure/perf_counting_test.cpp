@@ -201,7 +201,8 @@ TEST_F(PerfCounting, AThreadThatHasEndedCountsNothingAndOtherFailuresAreNamed) {
 
 TEST_F(PerfCounting, WhatWasAskedForAndIsNotToBeHadIsAMistake) {
   events.refused = {{kInstructions, ENOENT}};
-  EXPECT_THAT(refusal({"cycles", "instructions"}), HasSubstr("instructions is not to be had here: this processor, or the virtual machine that it is"));
+  EXPECT_THAT(refusal({"cycles", "instructions"}),
+              HasSubstr("instructions is not to be had here: this processor, or the virtual machine that it is"));
   for (const int denied : {EACCES, EPERM}) {
     events.refused = {{kInstructions, denied}};
     EXPECT_THAT(refusal({"instructions"}), HasSubstr("this user may not: kernel.perf_event_paranoid is ")) << denied;
@@ -231,7 +232,8 @@ TEST_F(PerfCounting, WhatNobodyAskedForIsLeftOutWithANote) {
 }
 
 TEST(PerfEvents, TheVendorIsWhomTheProcessorsNameFirst) {
-  std::istringstream intel("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t: 7\nvendor_id\t: Other\n"), arm("processor\t: 0\nCPU part\t: 0xd0c\n");
+  std::istringstream intel("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t: 7\nvendor_id\t: Other\n");
+  std::istringstream arm("processor\t: 0\nCPU part\t: 0xd0c\n");
   EXPECT_EQ(vendor_in(intel), "GenuineIntel");
   EXPECT_EQ(vendor_in(arm), "");
 }

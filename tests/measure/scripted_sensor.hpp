@@ -33,7 +33,8 @@ class Reads {
 class ScriptedSensor : public Sensor {
  public:
   using Parts = std::vector<std::vector<Reading>>;
-  ScriptedSensor(SensorInfo info, Parts parts, ReadStatus status = ReadStatus::ok) : info_(std::move(info)), parts_(std::move(parts)), status_(status) {}
+  ScriptedSensor(SensorInfo info, Parts parts, ReadStatus status = ReadStatus::ok)
+      : info_(std::move(info)), parts_(std::move(parts)), status_(status) {}
   const SensorInfo& info() const override { return info_; }
   void set_info(const SensorInfo& info) override { info_ = info; }
   ReadStatus read(std::vector<Reading>& out) override {

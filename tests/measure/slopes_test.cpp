@@ -107,7 +107,7 @@ TEST(Slopes, TellWhetherAMeterCorrectedTheSensorAndWhereItFailed) {
 }
 
 TEST(Slopes, ReadingsWithoutALaunchSayNothingOfOne) {
-  const auto trace = readings_of(test_sensor(SensorKind::instantaneous_power, 0.1), 0.1, std::vector<double>{100, 101, 100, 50, 51, 50, 100, 101, 100});
+  const auto trace = readings_of(test_sensor(SensorKind::instantaneous_power, 0.1), 0.1, {100, 101, 100, 50, 51, 50, 100, 101, 100});
   const EnergyAxis rests = [](double t) { return std::min(t, 0.34) + std::max(0.0, t - 0.66); };
   const auto e = estimate_slope(trace, {0, 10}, rests);
   EXPECT_TRUE(e.valid) << e.why_not;
@@ -117,7 +117,10 @@ TEST(Slopes, ReadingsWithoutALaunchSayNothingOfOne) {
 TEST(Slopes, WindowsThatOverlapTellNoDrift) {
   std::vector<double> watts;
   for (int i = 0; i < 40; ++i) watts.push_back(100 + 5 * i + noise(static_cast<std::uint32_t>(i)));
-  const auto drift = [&](double window) { return estimate_slope(readings_of(test_sensor(SensorKind::windowed_power, 0.1, window), 0.1, watts), {-10, 10}, kSeconds).drift; };
+  const auto drift = [&](double window) {
+    const auto trace = readings_of(test_sensor(SensorKind::windowed_power, 0.1, window), 0.1, watts);
+    return estimate_slope(trace, {-10, 10}, kSeconds).drift;
+  };
   EXPECT_EQ(drift(1), 0) << "each holds what the one before did";
   EXPECT_GT(drift(0.1), 0.5);
 }
