@@ -152,7 +152,7 @@ struct CacheEntryParser::State {
     Role& role = entry.role;
     x *= role.scale;
     if (role.is_time) {
-      if (!std::isfinite(x) || x >= kFailureMark * role.scale) {
+      if (x >= kFailureMark * role.scale) {
         if (status == Status::ok) status = Status::runtime_error;
         return;
       }
@@ -206,6 +206,9 @@ struct CacheEntryParser::State {
           break;
       }
     }
+    const char* behind = nullptr;
+    if (document.current_location().get(behind) == simdjson::SUCCESS)
+      throw simdjson::simdjson_error(simdjson::TAPE_ERROR);  // not the whole of the text: more entries on its line
     if (costs.run == 0 && has_time)
       costs.run = time;  // without single times, one run is known to have happened
     if (positions_set != positions.size()) throw simdjson::simdjson_error(simdjson::NO_SUCH_FIELD);

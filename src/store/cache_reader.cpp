@@ -80,7 +80,7 @@ Opened open_cache(TextSource& source, const std::filesystem::path& file) {
       return opened;
     }
     if (got == 0 || text.size() > kLargestHead) {
-      if (top_level_value(text, "tune_params_keys") != kNotFound || text.find("\"tune_params") != kNotFound) {
+      if (text.find("\"tune_params") != kNotFound) {
         throw UserError("this cache is cut off before its first entry; nothing can be read from it",
                         {file.string(), 0, 0});
       }
@@ -146,16 +146,14 @@ std::string_view trimmed(std::string_view text) {
 /// One line: `"16,1": {...},`. The last one may carry the closing brackets of everything around it. Returns
 /// false for a line that is no entry.
 bool read_line(std::string_view line, const char* block_end, CacheEntryParser& parser, bool& closed) {
-  const std::size_t key_end = after_string(line, 0);
-  if (key_end == kNotFound) return false;
-  std::size_t at = skip_space(line, key_end);
+  std::size_t at = skip_space(line, after_string(line, 0));
   if (at >= line.size() || line[at] != ':') return false;
   at = skip_space(line, at + 1);
   if (at >= line.size() || line[at] != '{') return false;
   std::string_view object = line.substr(at);
   if (object.back() == ',') object = trimmed(object.substr(0, object.size() - 1));
-  if (object.empty() || object.back() != '}') return false;
-  if (object.size() > 1 && object[object.size() - 2] == '}') {
+  if (object.back() != '}') return false;
+  if (object[object.find_last_not_of(" \t", object.size() - 2)] == '}') {
     // "}}": the entry's own end and that of what is around it, or of an object inside
     const std::size_t end = after_nested(object, 0);
     if (end == kNotFound) return false;
@@ -307,12 +305,9 @@ Outcome read_anywhere(const Opened& opened, TextSource& source) {
       outcome.closed = view[at] == '}';
       break;
     }
-    const std::size_t key_end = after_string(view, at);
-    std::size_t begin = key_end == kNotFound ? kNotFound : skip_space(view, key_end);
-    if (begin != kNotFound && begin < view.size() && view[begin] == ':') begin = skip_space(view, begin + 1);
-    const std::size_t end = begin == kNotFound || begin >= view.size() || view[begin] != '{'
-                                ? kNotFound
-                                : after_nested(view, begin);
+    const std::size_t colon = skip_space(view, after_string(view, at));
+    const std::size_t begin = colon < view.size() && view[colon] == ':' ? skip_space(view, colon + 1) : kNotFound;
+    const std::size_t end = begin < view.size() && view[begin] == '{' ? after_nested(view, begin) : kNotFound;
     if (end == kNotFound) {
       outcome.cut = true;
       break;

@@ -26,7 +26,7 @@ std::vector<std::string> next_record(const std::string& text, std::size_t& at, i
     const char c = text[at];
     if (c == '\n') ++line;
     if (quoted) {
-      if (c == '"' && at + 1 < text.size() && text[at + 1] == '"') {
+      if (c == '"' && text[at + 1] == '"') {  // behind its end a text has a zero
         cells.back() += '"';
         ++at;
       } else if (c == '"') {
@@ -120,7 +120,7 @@ class CsvReader {
         rows_(parameters_),
         values_(parameters_) {
     recording_.file = file;
-    if (header_.size() < 2 || parameters_ == 0 || parameters_ == header_.size())
+    if (parameters_ == 0 || parameters_ == header_.size())
       fail(
           "this is no recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
           "parameters before a column \"status\" or \"time\" (a problem file is for tune, measure and space)",

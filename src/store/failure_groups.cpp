@@ -28,7 +28,7 @@ std::string kind_of(const std::string& message) {
                                                  });
                scratch != std::end(kScratch)) {
       i += scratch->size();
-      while (i < message.size() && (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-')) ++i;
+      while (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-') ++i;  // behind its end a text has a zero
       --i;
       kind += *scratch;
     } else {

@@ -26,9 +26,8 @@ ValueIndex::ValueIndex(const std::vector<Value>& values) : values_(values) {
   if (values.size() <= kShortList) {
     for (const Value& value : values) integers_.push_back(value.as_integer());
   } else {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      by_integer_.emplace(values[i].as_integer(), static_cast<std::uint32_t>(i));
-    }
+    std::uint32_t at = 0;
+    for (const Value& value : values) by_integer_.emplace(value.as_integer(), at++);
   }
 }
 

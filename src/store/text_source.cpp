@@ -11,7 +11,6 @@ namespace ergotune {
 namespace {
 
 constexpr unsigned kBufferSize = 256 * 1024;
-constexpr std::size_t kLargestRead = 1u << 30;
 
 }  // namespace
 
@@ -28,14 +27,9 @@ TextSource::TextSource(const std::filesystem::path& file) {
 TextSource::~TextSource() { ::gzclose(static_cast<gzFile>(handle_)); }
 
 std::size_t TextSource::read(char* buffer, std::size_t size) {
-  std::size_t total = 0;
-  while (total < size) {
-    const auto ask = static_cast<unsigned>(std::min(size - total, kLargestRead));
-    const int got = ::gzread(static_cast<gzFile>(handle_), buffer + total, ask);
-    if (got <= 0) break;  // the end, or a cut-off gzip stream whose readable part has been given
-    total += static_cast<std::size_t>(got);
-  }
-  return total;
+  const int got = ::gzread(static_cast<gzFile>(handle_), buffer, static_cast<unsigned>(size));
+  // negative: a cut-off gzip stream whose readable part has been given
+  return static_cast<std::size_t>(std::max(got, 0));
 }
 
 std::string read_all(const std::filesystem::path& file) {

@@ -15,7 +15,7 @@ class TextSource {
   ~TextSource();
   TextSource(const TextSource&) = delete;
   TextSource& operator=(const TextSource&) = delete;
-  /// Fills up to `size` bytes; 0 at the end. A gzip file that was cut off ends where its last whole part
+  /// Fills up to `size` bytes (fewer than 2^31); 0 at the end. A gzip file that was cut off ends where its last whole part
   /// does.
   std::size_t read(char* buffer, std::size_t size);
 

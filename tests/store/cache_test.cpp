@@ -8,7 +8,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/store/export.hpp"
 #include "ergotune/store/recording.hpp"
-#include "store/temporary_folder.hpp"
+#include "store/written_files.hpp"
 
 namespace ergotune {
 namespace {
@@ -17,24 +17,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class Caches : public testing::Test {
+class Caches : public WrittenFiles {
  protected:
   /// A cache of one parameter `b`, values 1 and 2, with these entries.
   Recording read(const std::string& entries, const std::string& objective = "time") {
     return read_text(R"({"kernel_name": "k", "device_name": "D", "objective": ")" + objective +
                      R"(", "tune_params_keys": ["b"], "tune_params": {"b": [1, 2]}, "cache": {)" + "\n" + entries + "}\n}");
   }
-  Recording read_text(const std::string& text) {
-    std::ofstream(folder_.path() / "c.json", std::ios::binary) << text;
-    return load_recording(folder_.path() / "c.json");
-  }
+  Recording read_text(const std::string& text) { return WrittenFiles::read("c.json", text); }
   /// The one entry's measurement, of these keys and values.
   Measurement entry(const std::string& keys) {
     const Recording recording = read(R"("1": {"b": 1, )" + keys + "}");
     EXPECT_EQ(recording.size(), 1u) << keys;
     return recording.measurement(0);
   }
-  const TemporaryFolder folder_;
 };
 
 TEST_F(Caches, EachNameMeansAQuantityInItsUnit) {

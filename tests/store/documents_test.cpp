@@ -7,9 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ergotune/store/export.hpp"
-#include "ergotune/store/recording.hpp"
 #include "ergotune/store/store.hpp"
-#include "store/temporary_folder.hpp"
+#include "store/written_files.hpp"
 
 namespace ergotune {
 namespace {
@@ -139,22 +138,7 @@ TEST(Documents, CsvSaysAllOfIt) {
       "128,True,unsupported,,,,,,,,,,,,,,,,,,,,,,,,0,0,0,0,simulated,0,\"too, \"\"large\"\"\nby far\"\n");
 }
 
-class Reading : public testing::Test {
- protected:
-  Recording read(const std::string& name, const std::string& text) {
-    std::ofstream(folder_.path() / name, std::ios::binary) << text;
-    return load_recording(folder_.path() / name);
-  }
-  std::string complaint(const std::string& name, const std::string& text) {
-    try {
-      read(name, text);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
-  }
-  const TemporaryFolder folder_;
-};
+class Reading : public WrittenFiles {};
 
 TEST_F(Reading, T4InEveryUnitAndWord) {
   const Recording r =

@@ -9,7 +9,7 @@
 
 #include "base/process.hpp"
 #include "ergotune/problem/load.hpp"
-#include "store/temporary_folder.hpp"
+#include "store/written_files.hpp"
 
 namespace ergotune {
 namespace {
@@ -53,14 +53,7 @@ ResultSet some_results() {
   return results;
 }
 
-class ExportTest : public testing::Test {
- protected:
-  std::filesystem::path write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_.path() / name, std::ios::binary) << text;
-    return folder_.path() / name;
-  }
-  const TemporaryFolder folder_;
-};
+class ExportTest : public WrittenFiles {};
 
 TEST_F(ExportTest, KernelTunerCacheHasItsFieldsAndUnits) {
   const std::string text = to_kernel_tuner_cache(some_results());

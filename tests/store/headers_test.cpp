@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
 #include "ergotune/store/export.hpp"
 #include "ergotune/store/store.hpp"
 #include "store/stored_session.hpp"
-#include "store/temporary_folder.hpp"
+#include "store/written_files.hpp"
 
 namespace ergotune {
 namespace {
@@ -57,12 +56,7 @@ TEST(StoresByName, MayHoldAnyLetter) {
 }
 
 std::string complaint(const Store& store, std::int64_t session) {
-  try {
-    pick_session(store, session);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_about([&] { pick_session(store, session); });
 }
 
 TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {

@@ -13,7 +13,7 @@
 #include "ergotune/space/search_space.hpp"
 #include "ergotune/store/store.hpp"
 #include "recorded_data.hpp"
-#include "store/temporary_folder.hpp"
+#include "store/written_files.hpp"
 
 namespace ergotune {
 namespace {
@@ -58,19 +58,14 @@ std::string cache_text(const std::string& separator = "\n", const std::string& e
   return text + end;
 }
 
-class RecordingTest : public testing::Test {
+class RecordingTest : public WrittenFiles {
  protected:
-  std::filesystem::path write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_.path() / name, std::ios::binary) << text;
-    return folder_.path() / name;
-  }
   std::filesystem::path write_gzip(const std::string& name, const std::string& text) {
     gzFile file = gzopen((folder_.path() / name).c_str(), "wb");
     gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
     gzclose(file);
     return folder_.path() / name;
   }
-  const TemporaryFolder folder_;
 };
 
 void check_whole(const Recording& r) {
