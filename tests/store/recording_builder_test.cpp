@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(ValueIndex, FindsEachOfAShortOrLongListAndNothingElse) {
-  for (const std::int64_t count : {1, 2, 63, 64, 65, 200}) {
+  for (const std::int64_t count : {0, 1, 2, 63, 64, 65, 200}) {
     std::vector<Value> values;
     for (std::int64_t i = 0; i < count; ++i) values.emplace_back(3 * i);
     ValueIndex index(values);
