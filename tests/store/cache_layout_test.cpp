@@ -132,19 +132,35 @@ TEST_F(CacheLayout, WhatStandsBehindTheEntriesIsNone) {
   }
 }
 
+constexpr std::size_t kBlock = 256 * 1024;  // as much as is read at once
+
+/// An entry with so many letters in it.
+std::string padded(std::string entry, std::size_t letters) {
+  return entry.insert(entry.size() - 1, R"(, "pad": ")" + std::string(letters, 'x') + '"');
+}
+
 TEST_F(CacheLayout, TheEndMayStandInABlockOfItsOwn) {
-  constexpr std::size_t kBlock = 256 * 1024;
-  for (std::size_t size = 2 * kBlock - 4; size <= 2 * kBlock + 4; ++size) {
-    auto list = entries(6);
-    const std::size_t bare = cache(list).size();
-    list[1].insert(list[1].size() - 1, R"(, "pad": ")" + std::string(size - bare - 11, 'x') + '"');
-    const std::string text = cache(list);
-    ASSERT_EQ(text.size(), size);
-    EXPECT_EQ(numbers(text), "012345") << size;
-    EXPECT_THAT(recording_.warnings, IsEmpty()) << size;
-    EXPECT_EQ(numbers(text.substr(0, size - 8)), "01234") << size;
-    EXPECT_THAT(recording_.warnings, ElementsAre("cut off after 5 entries; the cut entry is lost")) << size;
+  for (const char* end : {"}\n}", "\n}"}) {
+    for (std::size_t size = 2 * kBlock - 3; size <= 2 * kBlock + 3; ++size) {
+      auto list = entries(6);
+      list[1] = padded(list[1], size - cache(list, "\n", ",\n", end).size() - 11);
+      const std::string text = cache(list, "\n", ",\n", end);
+      ASSERT_EQ(text.size(), size);
+      EXPECT_EQ(numbers(text), "012345") << size;
+      EXPECT_THAT(recording_.warnings, IsEmpty()) << size;
+      EXPECT_EQ(numbers(text.substr(0, size - 8)), "01234") << size;
+      EXPECT_THAT(recording_.warnings, ElementsAre("cut off after 5 entries; the cut entry is lost")) << size;
+    }
   }
+}
+
+TEST_F(CacheLayout, LinesOfAnyLengthAreWholeLines) {
+  auto list = entries(30);
+  list[11] = padded(list[11], 3 * kBlock);
+  EXPECT_EQ(numbers(cache(list)), "012345678901234567890123456789");
+  EXPECT_THAT(recording_.warnings, IsEmpty());
+  EXPECT_EQ(numbers(cache(list, "", ",", "}}")), "012345678901234567890123456789") << "all on one";
+  EXPECT_THAT(recording_.warnings, IsEmpty());
 }
 
 TEST_F(CacheLayout, WhatIsNoCacheIsSaid) {

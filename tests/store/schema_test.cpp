@@ -39,7 +39,9 @@ class Schema : public WrittenFiles {
       Store store = Store::open(file());
       Measurement m;
       m.message = "kept";
-      store.add(store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}"), {1}, m);
+      const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+      store.add(session, {1}, m);
+      store.begin(session, {9});
     }
     execute("ALTER TABLE running DROP COLUMN under_way; ALTER TABLE running DROP COLUMN deaths");
     if (version == 1) {
@@ -79,6 +81,8 @@ TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
     EXPECT_EQ(number("PRAGMA user_version"), version) << "it was only read";
     Store store = Store::open(file());
     EXPECT_EQ(number("PRAGMA user_version"), 3);
+    EXPECT_THAT(store.unfinished(1), ElementsAre(Configuration{9})) << "it ran when the former session died";
+    EXPECT_EQ(store.rows(1)[0].run, 0) << "before runs were kept";
     StoredRow row;
     row.configuration = {2};
     row.kind = RowKind::confirmed;
@@ -122,6 +126,10 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
       EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store; name another file with --store") << text;
   }
   EXPECT_EQ(complaint_about([&] { Store::open(folder_.path()); }), folder_.path().string() + ": this is a folder, not a store");
+  write("s.db", std::string("SQLite format 3\0", 16) + std::string(200, 'x'));
+  for (const bool read_only : {false, true}) EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store");
+  const std::string nowhere = (folder_.path() / "none" / "s.db").string();
+  EXPECT_THAT(complaint_about([&] { Store::open(nowhere); }), testing::StartsWith(nowhere + ": cannot open the store ("));
   std::filesystem::remove(file());
   EXPECT_EQ(said(true), file().string() + ": there is no store here; \"ergotune tune\" makes one");
   { Store::open(file()); }
