@@ -170,7 +170,8 @@ constexpr std::pair<const char*, double> kLoose[] = {
     {"y % x", 2},         {"abs(b)", 1},        {"n // b", 14},
     {"b // -2", 8},       {"a / (b + 0)", 5},   {"x // y", 13},
     {"n % b", 5},         {"y % -0.75", 0.5},   {"x ** -1", 1e-6},
-    {"b // n", 2}};
+    {"b // n", 2},        {"(a % 3) or t", 1}, {"(a % 3) and t", 2},
+    {"t or (a % 3)", 1},  {"(a - 1) % 2 or n", 12}};
 
 void expect_interval(const char* text, double wider) {
   Compilation one(text);
@@ -443,6 +444,8 @@ TEST(Program, APrefixIsToldAllThatCanBeSaid) {
                                          "(x + n) < 5",
                                          "(n // x) > 20",
                                          "(y + n) == 3.5",
+                                         "(y + a) == 0.5",
+                                         "(a - y) == 3.5",
                                          "(s == 'b') or n > 5",
                                          "(n if t else a) >= 8",
                                          "(abs(b - n)) > 8"};
