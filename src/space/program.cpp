@@ -32,6 +32,7 @@ OperationId Program::make(Code code, bool real, OperationId a, OperationId b, do
   operation.real_operands = at(a).real;
   operation.low = low;
   operation.high = high;
+  if (!real) widen(operation);
   return intern(operation);
 }
 
@@ -39,6 +40,7 @@ OperationId Program::integer(std::int64_t value) {
   Operation operation;
   operation.word = value;
   operation.low = operation.high = static_cast<double>(value);
+  widen(operation);
   operation.boolean = value == 0 || value == 1;
   return intern(operation);
 }
@@ -101,6 +103,7 @@ OperationId Program::variable(std::uint32_t parameter) {
     operation.high = std::max(operation.high, x);
   }
   check(operation.real, operation.low, operation.high);
+  if (!operation.real) widen(operation);
   operation.boolean = !operation.real && !operation.text && operation.low >= 0 && operation.high <= 1;
   const OperationId id = intern(operation);
   variables_.emplace(parameter, id);

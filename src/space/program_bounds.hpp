@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 
 #include "space/program.hpp"
 
@@ -19,6 +20,12 @@ inline double as_real(const Operation& constant) {
 inline void check(bool real, double low, double high) {
   const double limit = real ? kHuge : kWide;
   if (!(low >= -limit && high <= limit)) throw Untyped{};
+}
+
+/// An integer's bounds are doubles: beyond the exact ones each is rounded outwards, so that it still is a bound.
+inline void widen(Operation& operation) {
+  if (std::fabs(operation.low) >= kExact) operation.low = std::nextafter(operation.low, -HUGE_VAL);
+  if (std::fabs(operation.high) >= kExact) operation.high = std::nextafter(operation.high, HUGE_VAL);
 }
 
 }  // namespace ergotune::program
