@@ -130,6 +130,15 @@ TEST(Walks, OfATableAreThoseOfTheDiagram) {
   }
 }
 
+TEST(Walks, ATableIsOfValuesThatTwoBytesHold) {
+  SpaceOptions options;
+  options.materialise_limit = 100'000;
+  const auto most = SearchSpace::build({counted("a", 65536)}, {must("a % 7 == 1")}, options);
+  EXPECT_TRUE(most.materialised());
+  EXPECT_EQ(most.configuration(most.size() - 1), Configuration{65535});
+  EXPECT_FALSE(SearchSpace::build({counted("a", 65537)}, {must("a % 7 == 1")}, options).materialised());
+}
+
 TEST(Walks, WhatIsNoConfigurationHasNoIndex) {
   const auto space = SearchSpace::build({counted("a", 3), counted("b", 3)}, {must("a != b")});
   EXPECT_FALSE(space.index_of(Configuration{1}));
