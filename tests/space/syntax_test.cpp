@@ -179,7 +179,9 @@ TEST(Syntax, FunctionsSayHowManyArgumentsTheyTake) {
       EXPECT_THAT(refusal(two + "(" + arguments + ")"), HasSubstr(fmt::format("{}() takes 1 or 2 arguments, not {}", two, count)));
   for (const auto& [arguments, count] : {std::pair{"1, 2", 2}, {"1, 2, 3, 4", 4}})
     EXPECT_THAT(refusal(fmt::format("occupancy({})", arguments)), HasSubstr(fmt::format("occupancy() takes 3 arguments, not {}", count)));
-  for (const char* right : {"abs(1)", "round(1)", "round(1, 2)", "log(1)", "log(1, 2)", "occupancy(1, 2, 3)", "min(1)", "min(1, 2, 3)", "len([])"}) EXPECT_EQ(refusal(right), "");
+  for (const char* right :
+       {"abs(1)", "round(1)", "round(1, 2)", "log(1)", "log(1, 2)", "occupancy(1, 2, 3)", "min(1)", "min(1, 2, 3)", "len([])"})
+    EXPECT_EQ(refusal(right), "");
   const auto many = [](int count, const char* function = "max") {
     std::string text = std::string(function) + "((1)";
     for (int i = 1; i < count; ++i) text += ", -(1)";

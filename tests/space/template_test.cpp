@@ -21,9 +21,19 @@ std::string rendered(const std::string& text) {
 }
 
 TEST(Templates, KeepWhatStandsAroundTheirExpressions) {
-  for (const auto& [text, becomes] : {std::pair{"", ""}, {"x", "x"}, {"{{a}}", "7"}, {"{{a}}{{s}}", "7abc"}, {"{{ a }}x", "7x"}, {"x{{a}}", "x7"},
-                                      {"x {{a}} y {{width * 2}} z", "x 7 y 3.0 z"}, {"{a}", "{a}"}, {"{{a}}}}", "7}}"}, {"}}{{a}}", "}}7"}, {"{{a}}{", "7{"},
-                                      {"{{'{'}}", "{"}, {"-D{{s}}={{a}}.", "-Dabc=7."}})
+  for (const auto& [text, becomes] : {std::pair{"", ""},
+                                      {"x", "x"},
+                                      {"{{a}}", "7"},
+                                      {"{{a}}{{s}}", "7abc"},
+                                      {"{{ a }}x", "7x"},
+                                      {"x{{a}}", "x7"},
+                                      {"x {{a}} y {{width * 2}} z", "x 7 y 3.0 z"},
+                                      {"{a}", "{a}"},
+                                      {"{{a}}}}", "7}}"},
+                                      {"}}{{a}}", "}}7"},
+                                      {"{{a}}{", "7{"},
+                                      {"{{'{'}}", "{"},
+                                      {"-D{{s}}={{a}}.", "-Dabc=7."}})
     EXPECT_EQ(rendered(text), becomes) << text;
   EXPECT_EQ(Template::parse("{{s}}{{b + a}} c {{a}}").names(), (std::vector<std::string>{"a", "b", "s"}));
   EXPECT_THAT(Template::parse("a b").names(), IsEmpty());
@@ -67,7 +77,8 @@ TEST(Expressions, SayWhichNameTheyLack) {
     }
     return "none";
   };
-  EXPECT_EQ(said("a + widht", kKnown), "f.toml:2:4: unknown name \"widht\" in \"a + widht\" (did you mean \"width\"?)");
+  EXPECT_EQ(said("a + widht", kKnown),
+            "f.toml:2:4: unknown name \"widht\" in \"a + widht\" (did you mean \"width\"?)");
   EXPECT_THAT(said("zzzzzz", kKnown), HasSubstr("valid names: a, s, width"));
   EXPECT_THAT(said("a", {}), HasSubstr("unknown name \"a\" in \"a\""));
   EXPECT_EQ(said("a + width", kKnown), "none");

@@ -17,11 +17,23 @@ std::string read(std::string_view text) {
 }
 
 TEST(Syntax, WhatFollowsATextIsNotRead) {
-  for (const std::string text : {"", " ", "1", "12", "1_0", "1_", "1.", "1.5", ".5", ".", "1e", "1e5", "1e+", "1e+5", "1.5e", "1E-3", "0", "0x", "0x1f", "a", "a_1", "a.", "a.b",
-                                 "'s'", "'", "'abc", "'abc\\", "''", "a <", "a < b", "a *", "a * b", "a /", "a // b", "a =", "a !", "a &", "-", "-1", "(", "(1", "(1)", "[1", "[1,",
-                                 "max(a", "max(a)", "not", "not a", "a not", "a in [1]", "a if b", "a if b else c", "$"}) {
+  for (const std::string text : {"",      " ",        "1",      "12",
+                                 "1_0",   "1_",       "1.",     "1.5",
+                                 ".5",    ".",        "1e",     "1e5",
+                                 "1e+",   "1e+5",     "1.5e",   "1E-3",
+                                 "0",     "0x",       "0x1f",   "a",
+                                 "a_1",   "a.",       "a.b",    "'s'",
+                                 "'",     "'abc",     "'abc\\", "''",
+                                 "a <",   "a < b",    "a *",    "a * b",
+                                 "a /",   "a // b",   "a =",    "a !",
+                                 "a &",   "-",        "-1",     "(",
+                                 "(1",    "(1)",      "[1",     "[1,",
+                                 "max(a", "max(a)",   "not",    "not a",
+                                 "a not", "a in [1]", "a if b", "a if b else c",
+                                 "$"}) {
     const std::string alone = read(text);
-    for (const char* behind : {"5", "_5", ".5", "x", "x1", "e5", "5e5", "+5", "-5", "=", "==", "*", "/", "&", "'", "\"", ")", "]", ",1)", " ", " 5", "b", ".b", "\\'", "f"}) {
+    for (const char* behind : {"5", "_5", ".5", "x", "x1", "e5",  "5e5", "+5", "-5", "=",  "==",  "*", "/",
+                               "&", "'",  "\"", ")", "]",  ",1)", " ",   " 5", "b",  ".b", "\\'", "f"}) {
       const std::string longer = text + behind;
       EXPECT_EQ(read(std::string_view(longer).substr(0, text.size())), alone) << text << " before " << behind;
     }

@@ -1,4 +1,5 @@
-// Caches as their text lies in the file: on lines or not, with blanks, damaged here and there, cut off anywhere.
+// Caches as their text lies in the file: on lines or not, with blanks, damaged here and there, cut off
+// anywhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,15 +14,20 @@ using testing::IsEmpty;
 
 class CacheLayout : public WrittenFiles {
  protected:
-  static std::string entry(int i) { return '"' + std::to_string(i) + R"(": {"b": )" + std::to_string(i) + R"(, "time": 4})"; }
-  /// These texts, with what is to stand before, between and behind them; `lines` of them are entries of their own number.
-  static std::string cache(const std::vector<std::string>& entries, const std::string& begin = "\n", const std::string& between = ",\n",
-                           const std::string& end = "}\n}") {
+  static std::string entry(int i) {
+    return '"' + std::to_string(i) + R"(": {"b": )" + std::to_string(i) + R"(, "time": 4})";
+  }
+  /// These texts, with what is to stand before, between and behind them; `lines` of them are entries of their
+  /// own number.
+  static std::string cache(const std::vector<std::string>& entries, const std::string& begin = "\n",
+                           const std::string& between = ",\n", const std::string& end = "}\n}") {
     std::string text = head();
     for (std::size_t i = 0; i < entries.size(); ++i) text += (i ? between : begin) + entries[i];
     return text + end;
   }
-  static std::string head() { return R"({"kernel_name": "k", "tune_params_keys": ["b"], "tune_params": {"b": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}, "cache": {)"; }
+  static std::string head() {
+    return R"({"kernel_name": "k", "tune_params_keys": ["b"], "tune_params": {"b": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}, "cache": {)";
+  }
   static std::vector<std::string> entries(int count) {
     std::vector<std::string> result;
     for (int i = 0; i < count; ++i) result.push_back(entry(i % 10));
@@ -31,7 +37,8 @@ class CacheLayout : public WrittenFiles {
   std::string numbers(const std::string& text) {
     recording_ = read("c.json", text);
     std::string result;
-    for (std::size_t row = 0; row < recording_.size(); ++row) result += recording_.configuration(row)[0].to_string();
+    for (std::size_t row = 0; row < recording_.size(); ++row)
+      result += recording_.configuration(row)[0].to_string();
     return result;
   }
   Recording recording_;
@@ -39,10 +46,12 @@ class CacheLayout : public WrittenFiles {
 
 TEST_F(CacheLayout, BlanksMayStandAnywhere) {
   const char* const begins[] = {"\n", "", "\n\n", " \t\n", "\r\n", "\n  ", "\n\t"};
-  const char* const betweens[] = {",\n", ",", " ,\n", ",\r\n", "\t,\t\r\n\t ", ",\n\n", "\n,\n", ",\n \n", ", "};
+  const char* const betweens[] = {",\n",   ",",     " ,\n",   ",\r\n", "\t,\t\r\n\t ",
+                                  ",\n\n", "\n,\n", ",\n \n", ", "};
   const char* const ends[] = {"}\n}", "}}", "\n}\n}", "\n}}", " } }", "}\r\n}\r\n", "\t}\n}\n", "\n }\n }\n"};
   const auto check = [&](const char* begin, const char* between, const char* end) {
-    EXPECT_EQ(numbers(cache(entries(6), begin, between, end)), "012345") << begin << "|" << between << "|" << end;
+    EXPECT_EQ(numbers(cache(entries(6), begin, between, end)), "012345")
+        << begin << "|" << between << "|" << end;
     EXPECT_THAT(recording_.warnings, IsEmpty()) << begin << "|" << between << "|" << end;
   };
   for (const char* between : betweens) {
@@ -52,8 +61,10 @@ TEST_F(CacheLayout, BlanksMayStandAnywhere) {
 }
 
 TEST_F(CacheLayout, AnEntryMayBeWrittenWithoutBlanksOrWithMany) {
-  for (const char* form : {R"("x":{"b":8,"time":4})", R"("x" :	{"b":8,"time":4})", R"("x": {"b":8,"time":4 })", R"("x\"}": {"b":8,"time":4})",
-                           R"("x": {"b": 8, "o": {"x": "}}"}, "time": 4})", R"("x": {"b": 8, "o": [1, {"x": 2}]})", R"("x": {"b": 8, "o": {"x": {"y": 1}}})"}) {
+  for (const char* form :
+       {R"("x":{"b":8,"time":4})", R"("x" :	{"b":8,"time":4})", R"("x": {"b":8,"time":4 })",
+        R"("x\"}": {"b":8,"time":4})", R"("x": {"b": 8, "o": {"x": "}}"}, "time": 4})",
+        R"("x": {"b": 8, "o": [1, {"x": 2}]})", R"("x": {"b": 8, "o": {"x": {"y": 1}}})"}) {
     auto list = entries(6);
     list[3] = form;
     EXPECT_EQ(numbers(cache(list)), "012845") << form;
@@ -67,9 +78,29 @@ TEST_F(CacheLayout, AnEntryMayBeWrittenWithoutBlanksOrWithMany) {
 }
 
 TEST_F(CacheLayout, ADamagedLineLosesOnlyItself) {
-  for (const char* line : {"x", "\"x", R"("x")", R"("x" y)", R"("x":)", R"("x": )", R"("x": y)", R"("x" {"b": 8})", R"("x": {)", R"("x": {,)", R"("x": {"b": 8)",
-                           R"("x": {"b": 8,)", R"("x": {"b": 8}y)", R"("x": {"b": 8]})", R"("x": {"b": })", R"("x": {"o": {"b": 8})", R"("x": {"o": 8})", R"("x": [8])",
-                           R"("x": {"b": null})", R"("x": {"b": [8]})", "[]", "{}", "\x01"}) {
+  for (const char* line : {"x",
+                           "\"x",
+                           R"("x")",
+                           R"("x" y)",
+                           R"("x":)",
+                           R"("x": )",
+                           R"("x": y)",
+                           R"("x" {"b": 8})",
+                           R"("x": {)",
+                           R"("x": {,)",
+                           R"("x": {"b": 8)",
+                           R"("x": {"b": 8,)",
+                           R"("x": {"b": 8}y)",
+                           R"("x": {"b": 8]})",
+                           R"("x": {"b": })",
+                           R"("x": {"o": {"b": 8})",
+                           R"("x": {"o": 8})",
+                           R"("x": [8])",
+                           R"("x": {"b": null})",
+                           R"("x": {"b": [8]})",
+                           "[]",
+                           "{}",
+                           "\x01"}) {
     auto list = entries(9);
     list[4] = line;
     EXPECT_EQ(numbers(cache(list)), "01235678") << line;
@@ -78,7 +109,8 @@ TEST_F(CacheLayout, ADamagedLineLosesOnlyItself) {
   auto list = entries(14);
   list[2] = list[6] = "x";
   EXPECT_EQ(numbers(cache(list, "\n", ",\n", ",\n\"9\": {\"b\"")), "013457890123");
-  EXPECT_THAT(recording_.warnings, ElementsAre("cut off after 12 entries; the cut entry is lost", "2 damaged entries were left out"));
+  EXPECT_THAT(recording_.warnings, ElementsAre("cut off after 12 entries; the cut entry is lost",
+                                               "2 damaged entries were left out"));
 }
 
 TEST_F(CacheLayout, EntriesThatSpreadOverLinesAreReadAmongOthersThatDoNot) {
@@ -97,7 +129,8 @@ TEST_F(CacheLayout, OnOneLineADamagedEntryLosesOnlyItself) {
     EXPECT_EQ(numbers(cache(list, "", ",")), "01345") << damaged;
     EXPECT_THAT(recording_.warnings, ElementsAre("1 damaged entries were left out")) << damaged;
   }
-  for (const char* broken : {R"("x" {"b": 1})", R"("x": 7)", R"("x": "y")", R"("x")"}) {  // where the next begins nobody can say
+  for (const char* broken :
+       {R"("x" {"b": 1})", R"("x": 7)", R"("x": "y")", R"("x")"}) {  // where the next begins nobody can say
     auto list = entries(6);
     list[2] = broken;
     EXPECT_EQ(numbers(cache(list, "", ",")), "01") << broken;
@@ -106,7 +139,8 @@ TEST_F(CacheLayout, OnOneLineADamagedEntryLosesOnlyItself) {
   auto list = entries(6);
   list[2] = "x";
   EXPECT_EQ(numbers(cache(list, "", ",")), "01");
-  EXPECT_THAT(recording_.warnings, ElementsAre("not closed, as a cache in use: all of its 2 entries were read"));
+  EXPECT_THAT(recording_.warnings,
+              ElementsAre("not closed, as a cache in use: all of its 2 entries were read"));
 }
 
 TEST_F(CacheLayout, OneLineCutAnywhereLosesOnlyTheCutEntry) {
@@ -124,9 +158,11 @@ TEST_F(CacheLayout, OneLineCutAnywhereLosesOnlyTheCutEntry) {
 }
 
 TEST_F(CacheLayout, WhatStandsBehindTheEntriesIsNone) {
-  for (const char* end : {"},\n\"more\": {\n\"7\": {\"b\": 7, \"time\": 4}\n}\n}", "}\n,\n\"more\": {\n\"7\": {\"b\": 7}}\n}"}) {
+  for (const char* end : {"},\n\"more\": {\n\"7\": {\"b\": 7, \"time\": 4}\n}\n}",
+                          "}\n,\n\"more\": {\n\"7\": {\"b\": 7}}\n}"}) {
     for (const char* between : {",\n", ","}) {
-      EXPECT_EQ(numbers(cache(entries(6), "\n", between, "\n" + std::string(end))), "012345") << between << end;
+      EXPECT_EQ(numbers(cache(entries(6), "\n", between, "\n" + std::string(end))), "012345")
+          << between << end;
       EXPECT_THAT(recording_.warnings, IsEmpty()) << between << end;
     }
   }
@@ -169,11 +205,17 @@ TEST_F(CacheLayout, WhatIsNoCacheIsSaid) {
   EXPECT_EQ(complaint("c.json", R"({"kernel_name": "k", "tune_params_keys": ["b"]})"), cut);
   EXPECT_EQ(complaint("c.json", R"({"tune_params_keys": ["b"], "tune_params": {"b": [1]}, "cache": [)"), cut);
   EXPECT_EQ(complaint("c.json", R"({"x": 1})"), "c.json: this is no Kernel Tuner cache: it has no \"cache\"");
-  for (const char* text : {R"({"cache": {}})", R"({"tune_params_keys": ["b"], "cache": {}})", R"({"tune_params_keys": ["b"], "tune_params": {"c": [1]}, "cache": {}})"})
+  for (const char* text : {R"({"cache": {}})", R"({"tune_params_keys": ["b"], "cache": {}})",
+                           R"({"tune_params_keys": ["b"], "tune_params": {"c": [1]}, "cache": {}})"})
     EXPECT_THAT(complaint("c.json", text), HasSubstr("c.json: this is no Kernel Tuner cache: ")) << text;
   EXPECT_EQ(complaint("c.json", " \n"), "c.json: the file is empty");
-  EXPECT_EQ(complaint("c.json", R"( {"ConfigurationSpace": {}})"), "c.json: this is a T1 file: a problem, not results");
-  EXPECT_EQ(numbers(R"({"results": 1, "tune_params_keys": ["b"], "tune_params": {"b": [1]}, "cache": {"1": {"b": 1}}})"), "1") << "results of its own";
+  EXPECT_EQ(complaint("c.json", R"( {"ConfigurationSpace": {}})"),
+            "c.json: this is a T1 file: a problem, not results");
+  EXPECT_EQ(
+      numbers(
+          R"({"results": 1, "tune_params_keys": ["b"], "tune_params": {"b": [1]}, "cache": {"1": {"b": 1}}})"),
+      "1")
+      << "results of its own";
 }
 
 }  // namespace

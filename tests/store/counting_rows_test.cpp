@@ -1,4 +1,5 @@
-// Which of a configuration's rows counts: what it was searched as, what a confirmation made of it, and what came after.
+// Which of a configuration's rows counts: what it was searched as, what a confirmation made of it, and what
+// came after.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// A row of configuration `x`; its message is its name.
-StoredRow row_of(int x, RowKind kind, const std::string& name, Status status = Status::ok, std::int64_t run = 0) {
+StoredRow row_of(int x, RowKind kind, const std::string& name, Status status = Status::ok,
+                 std::int64_t run = 0) {
   StoredRow row;
   row.configuration = {x};
   row.kind = kind;
@@ -36,10 +38,12 @@ RunInfo run_of(std::int64_t id, const std::string& objective, int rounds) {
 }
 
 TEST(CountingRows, AConfirmationsMeanCountsAndSaysWhatItIsTheMeanOf) {
-  const auto rows = counting_rows({row_of(1, RowKind::search, "one searched"), row_of(2, RowKind::search, "two searched"),
-                                   row_of(1, RowKind::confirmation, "a round", Status::ok, 5), row_of(1, RowKind::confirmed, "first mean", Status::ok, 4),
-                                   row_of(1, RowKind::confirmed, "last mean", Status::ok, 5), row_of(3, RowKind::reference, "a default")},
-                                  {run_of(4, "time", 3), run_of(5, "energy", 7)});
+  const auto rows = counting_rows(
+      {row_of(1, RowKind::search, "one searched"), row_of(2, RowKind::search, "two searched"),
+       row_of(1, RowKind::confirmation, "a round", Status::ok, 5),
+       row_of(1, RowKind::confirmed, "first mean", Status::ok, 4),
+       row_of(1, RowKind::confirmed, "last mean", Status::ok, 5), row_of(3, RowKind::reference, "a default")},
+      {run_of(4, "time", 3), run_of(5, "energy", 7)});
   ASSERT_THAT(names(rows), ElementsAre("last mean", "two searched"));
   EXPECT_EQ(rows[0].rounds, 7);
   ASSERT_TRUE(rows[0].confirmed_for);
@@ -52,7 +56,8 @@ TEST(CountingRows, AConfirmationsMeanCountsAndSaysWhatItIsTheMeanOf) {
 }
 
 TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
-  const auto rows = counting_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
+  const auto rows =
+      counting_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
   ASSERT_THAT(names(rows), ElementsAre("mean"));
   EXPECT_EQ(rows[0].rounds, 0);
   EXPECT_FALSE(rows[0].confirmed_for);
@@ -60,16 +65,22 @@ TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
 }
 
 TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
-  EXPECT_THAT(names(counting_rows({row_of(1, RowKind::confirmed, "mean"), row_of(1, RowKind::search, "anew", Status::timeout)}, {})),
-              ElementsAre("anew"));
-  EXPECT_THAT(names(counting_rows({row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})), IsEmpty());
+  EXPECT_THAT(
+      names(counting_rows(
+          {row_of(1, RowKind::confirmed, "mean"), row_of(1, RowKind::search, "anew", Status::timeout)}, {})),
+      ElementsAre("anew"));
+  EXPECT_THAT(names(counting_rows(
+                  {row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})),
+              IsEmpty());
 }
 
 TEST(CountingRows, OfTwoSearchesTheBetterStatusCountsAndOfEqualsTheFirstUnlessBothFailed) {
   const Status by_rank[] = {Status::runtime_error, Status::not_converged, Status::ok};
   for (int first = 0; first < 3; ++first) {
     for (int second = 0; second < 3; ++second) {
-      const auto rows = counting_rows({row_of(1, RowKind::search, "first", by_rank[first]), row_of(1, RowKind::search, "second", by_rank[second])}, {});
+      const auto rows = counting_rows({row_of(1, RowKind::search, "first", by_rank[first]),
+                                       row_of(1, RowKind::search, "second", by_rank[second])},
+                                      {});
       const bool later = second > first || (first == 0 && second == 0);
       EXPECT_THAT(names(rows), ElementsAre(later ? "second" : "first")) << first << " " << second;
     }

@@ -31,24 +31,30 @@ ResultSet one_result() {
   return results;
 }
 
-json entry_of(const ResultSet& results) { return json::parse(to_kernel_tuner_cache(results))["cache"].front(); }
+json entry_of(const ResultSet& results) {
+  return json::parse(to_kernel_tuner_cache(results))["cache"].front();
+}
 
 TEST(ExportForms, LettersStayWhatTheyAreAndEachFileHasItsLayout) {
   ResultSet results = one_result();
   results.rows[0].measurement.status = Status::compile_error;
   results.rows[0].measurement.message = "für";
   const std::string cache = to_kernel_tuner_cache(results);
-  EXPECT_TRUE(cache.starts_with("{\n\"device_name\": \"Größe\",\n\"kernel_name\": \"k\",\n\"tune_params_keys\": [\n\"block\"\n],\n\"tune_params\": {\n"
-                                "\"block\": [\n64,\n128\n]\n},\n\"objective\": \"time\",\n\"cache\": {\n\"64\": {\"block\":64,"))
+  EXPECT_TRUE(cache.starts_with(
+      "{\n\"device_name\": \"Größe\",\n\"kernel_name\": \"k\",\n\"tune_params_keys\": "
+      "[\n\"block\"\n],\n\"tune_params\": {\n"
+      "\"block\": [\n64,\n128\n]\n},\n\"objective\": \"time\",\n\"cache\": {\n\"64\": {\"block\":64,"))
       << cache;
   EXPECT_THAT(cache, HasSubstr("\"error_message\":\"für\"")) << "an entry stands on one line";
   EXPECT_THAT(cache, testing::Not(HasSubstr("provenance"))) << "measured, as all of Kernel Tuner's are";
   results.rows.clear();
   EXPECT_EQ(to_t4_results(results),
-            "{\n \"metadata\": {\n  \"timeunit\": \"milliseconds\",\n  \"kernel\": \"k\",\n  \"device\": \"Größe\",\n  \"provenance\": \"measured\"\n },\n"
+            "{\n \"metadata\": {\n  \"timeunit\": \"milliseconds\",\n  \"kernel\": \"k\",\n  \"device\": "
+            "\"Größe\",\n  \"provenance\": \"measured\"\n },\n"
             " \"results\": [],\n \"schema_version\": \"1.0.0\"\n}\n");
   EXPECT_TRUE(to_t4_metadata(results).starts_with(
-      "{\n \"metadata\": {\n  \"hardware\": {\n   \"hardware_description\": [\n    {\n     \"device\": \"Größe\"\n    }\n   ]\n  },\n"));
+      "{\n \"metadata\": {\n  \"hardware\": {\n   \"hardware_description\": [\n    {\n     \"device\": "
+      "\"Größe\"\n    }\n   ]\n  },\n"));
 }
 
 TEST(ExportForms, AParameterKeepsItsNameAgainstQuantitiesAndMetrics) {
@@ -106,10 +112,12 @@ TEST(ExportForms, OfAConfigurationMeasuredTwiceTheFirstUsableRowStands) {
 }
 
 TEST(ExportForms, ASensorIsToldByTheNameOfItsQuantity) {
-  const std::pair<const char*, const char*> names[] = {{"nvml:0", "nvml_"}, {"powersensor3:0", "ps_"}, {"powersensor2:1", "ps_"}, {"rapl", ""}, {"", ""}};
+  const std::pair<const char*, const char*> names[] = {
+      {"nvml:0", "nvml_"}, {"powersensor3:0", "ps_"}, {"powersensor2:1", "ps_"}, {"rapl", ""}, {"", ""}};
   for (const auto& [sensor, prefix] : names) {
     ResultSet results = one_result();
-    for (const char* name : {"energy", "power", "temperature"}) results.rows[0].measurement.quantities[name] = {3, 0, 1, "", sensor, Provenance::measured};
+    for (const char* name : {"energy", "power", "temperature"})
+      results.rows[0].measurement.quantities[name] = {3, 0, 1, "", sensor, Provenance::measured};
     const json entry = entry_of(results);
     for (const char* name : {"energy", "power"}) EXPECT_EQ(entry[prefix + std::string(name)], 3) << sensor;
     EXPECT_EQ(entry["temperature"], 3) << sensor;
@@ -124,8 +132,10 @@ TEST(ExportForms, AMomentIsWrittenToItsMicrosecond) {
                                                     {0.25, "1970-01-01 00:00:00.250000+00:00"}};
   for (const auto& [seconds, text] : moments) {
     results.rows[0].measurement.finished_at = seconds;
-    EXPECT_EQ(entry_of(results)["timestamp"].get<std::string>().substr(0, 25), std::string(text).substr(0, 25));
-    EXPECT_EQ(json::parse(to_t4_results(results))["results"][0]["timestamp"].get<std::string>().size(), std::string(text).size());
+    EXPECT_EQ(entry_of(results)["timestamp"].get<std::string>().substr(0, 25),
+              std::string(text).substr(0, 25));
+    EXPECT_EQ(json::parse(to_t4_results(results))["results"][0]["timestamp"].get<std::string>().size(),
+              std::string(text).size());
   }
 }
 
@@ -148,11 +158,18 @@ TEST(ExportForms, CsvQuotesWhatWouldEndACell) {
   word.name = "a,b";
   results.parameters.push_back(word);
   Measurement& m = results.rows[0].measurement;
-  for (const auto& [text, cell] : {std::pair{"plain 'x'", "plain 'x'"}, {"a,b", "\"a,b\""}, {"say \"x\"", "\"say \"\"x\"\"\""}, {"a\rb", "\"a\rb\""}, {"a\nb", "\"a\nb\""}}) {
+  for (const auto& [text, cell] : {std::pair{"plain 'x'", "plain 'x'"},
+                                   {"a,b", "\"a,b\""},
+                                   {"say \"x\"", "\"say \"\"x\"\"\""},
+                                   {"a\rb", "\"a\rb\""},
+                                   {"a\nb", "\"a\nb\""}}) {
     m.message = text;
     results.rows[0].configuration = {64, text};
-    EXPECT_EQ(to_csv(results), "block,\"a,b\",status,time,time_standard_error,time_n,compile_seconds,verify_seconds,measure_seconds,tuner_seconds,"
-                               "provenance,finished_at,message\n64," + std::string(cell) + ",ok,0.5,0,1,0,0,0,0,measured,0," + cell + "\n");
+    EXPECT_EQ(to_csv(results),
+              "block,\"a,b\",status,time,time_standard_error,time_n,compile_seconds,verify_seconds,measure_"
+              "seconds,tuner_seconds,"
+              "provenance,finished_at,message\n64," +
+                  std::string(cell) + ",ok,0.5,0,1,0,0,0,0,measured,0," + cell + "\n");
   }
 }
 
@@ -161,13 +178,15 @@ class StoredResults : public WrittenFiles {
   Problem problem_ = load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
   Store store_ = Store::open(folder_.path() / "s.db");
   std::int64_t session(const std::string& document) {
-    return store_.session(SessionIdentity{.problem = "p", .problem_document = document, .device = "D"}, {"block_size", "extra"}, "energy", "{}", document);
+    return store_.session(SessionIdentity{.problem = "p", .problem_document = document, .device = "D"},
+                          {"block_size", "extra"}, "energy", "{}", document);
   }
 };
 
 TEST_F(StoredResults, ValuesThatWereMetFollowThoseOfTheProblem) {
   const auto id = session(serialise(problem_));
-  for (const auto& [block, extra] : {std::pair{512, 5}, {32, 3}, {64, 4}, {16, 3}}) store_.add(id, {block, extra}, {});
+  for (const auto& [block, extra] : {std::pair{512, 5}, {32, 3}, {64, 4}, {16, 3}})
+    store_.add(id, {block, extra}, {});
   const ResultSet results = result_set(store_, id);
   EXPECT_THAT(results.parameters[0].values, ElementsAre(64, 128, 256, 512, 16, 32));
   EXPECT_THAT(results.parameters[1].values, ElementsAre(3, 4, 5));

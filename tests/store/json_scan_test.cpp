@@ -1,4 +1,5 @@
-// Finding one's way in JSON that may end anywhere: nothing is read behind the end, and what is found does not depend on what follows.
+// Finding one's way in JSON that may end anywhere: nothing is read behind the end, and what is found does not
+// depend on what follows.
 #include "store/json_scan.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@ namespace {
 template <class Find>
 void check_cuts(const std::string& text, std::size_t from, std::size_t end, Find&& find) {
   for (std::size_t cut = from; cut <= text.size(); ++cut)
-    EXPECT_EQ(find(std::string_view(text).substr(0, cut)), cut < end ? kNotFound : end) << text << " cut at " << cut;
+    EXPECT_EQ(find(std::string_view(text).substr(0, cut)), cut < end ? kNotFound : end)
+        << text << " cut at " << cut;
 }
 
 TEST(JsonScan, AStringEndsAtItsOwnQuote) {
@@ -42,20 +44,25 @@ TEST(JsonScan, WhiteSpaceIsWhatJsonCallsSo) {
 }
 
 TEST(JsonScan, AKeyOfTheOutermostObjectIsFoundAsSoonAsItsValueBegins) {
-  const std::string text = R"( {"n" : -1.5, "s":"x,\"}: ", "o" :{"in": [1, {"deep": 2}]} ,"l": [{"in": "]"}, 3], "t": true
+  const std::string text =
+      R"( {"n" : -1.5, "s":"x,\"}: ", "o" :{"in": [1, {"deep": 2}]} ,"l": [{"in": "]"}, 3], "t": true
 ,"last": null , "cache": {"in": 1})";
   for (const char* key : {"n", "s", "o", "l", "t", "last", "cache"}) {
     const std::size_t colon = text.find(':', text.find('"' + std::string(key) + '"'));
     const std::size_t at = text.find_first_not_of(" :", colon);
     for (std::size_t cut = 0; cut <= text.size(); ++cut)
-      EXPECT_EQ(top_level_value(std::string_view(text).substr(0, cut), key), cut > at ? at : kNotFound) << key << " cut at " << cut;
+      EXPECT_EQ(top_level_value(std::string_view(text).substr(0, cut), key), cut > at ? at : kNotFound)
+          << key << " cut at " << cut;
   }
-  for (const char* key : {"in", "deep", "x", "", "none"}) EXPECT_EQ(top_level_value(text, key), kNotFound) << key;
+  for (const char* key : {"in", "deep", "x", "", "none"})
+    EXPECT_EQ(top_level_value(text, key), kNotFound) << key;
 }
 
 TEST(JsonScan, WhatIsNoObjectHasNoKeys) {
-  for (const char* text : {"", " ", "x", R"(["a", 1])", R"("a": 1)", R"({"b": 2} "a": 1)", R"({"b": 2; "a": 1})", R"({"b" "a": 1})", R"({"a" 1})",
-                           R"({b: 2, "a": 1})", R"({"b": 2, a: 1})", R"({"b": [2} "a": 1)", R"({"b": "2, "a": 1})", R"({'a': 1})", R"({"b": })"})
+  for (const char* text :
+       {"", " ", "x", R"(["a", 1])", R"(["a": 1])", R"("a": 1)", R"({"b": 2} "a": 1)", R"({"b": 2; "a": 1})",
+        R"({"b" "a": 1})", R"({"a" 1})", R"({b: 2, "a": 1})", R"({"b": 2, a: 1})", R"({"b": [2} "a": 1)",
+        R"({"b": "2, "a": 1})", R"({'a': 1})", R"({"b": })"})
     EXPECT_EQ(top_level_value(text, "a"), kNotFound) << text;
 }
 

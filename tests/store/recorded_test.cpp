@@ -48,7 +48,8 @@ TEST(Recorded, ARowIsAMeasurement) {
   EXPECT_EQ(first.quantities.at("once").provenance, Provenance::replayed);
   EXPECT_EQ(first.metrics, (std::map<std::string, double>{{"gain", 4}, {"plain", 6}}));
   EXPECT_EQ(first.metric_errors, (std::map<std::string, double>{{"gain", 0.5}}));
-  EXPECT_EQ(first.compile_seconds + first.verify_seconds + first.measure_seconds + first.tuner_seconds, 0) << "not recorded";
+  EXPECT_EQ(first.compile_seconds + first.verify_seconds + first.measure_seconds + first.tuner_seconds, 0)
+      << "not recorded";
   EXPECT_EQ(second.message, "slow");
   EXPECT_EQ(second.quantities.size(), 1u);
   EXPECT_EQ(second.metrics, (std::map<std::string, double>{{"gain", 5}}));
@@ -74,19 +75,24 @@ TEST(Recorded, AsResultsItHasTheSameRows) {
 class BesideT1 : public WrittenFiles {
  protected:
   /// A T1 file of integer parameters 1 and 2 with these defaults (0: none), and one condition that names it.
-  void t1(const std::string& name, const std::vector<std::pair<std::string, int>>& parameters, int limit = 9) {
+  void t1(const std::string& name, const std::vector<std::pair<std::string, int>>& parameters,
+          int limit = 9) {
     std::string list;
     for (const auto& [parameter, preset] : parameters)
-      list += (list.empty() ? "" : ",") + (R"({"Name": ")" + parameter + R"(", "Type": "int", "Values": "[1, 2]")") +
+      list += (list.empty() ? "" : ",") +
+              (R"({"Name": ")" + parameter + R"(", "Type": "int", "Values": "[1, 2]")") +
               (preset ? ", \"Default\": " + std::to_string(preset) : "") + "}";
     const std::string first = parameters.front().first;
-    write(name, R"({"ConfigurationSpace": {"TuningParameters": [)" + list + R"(], "Conditions": [{"Expression": ")" + first + " < " +
-                    std::to_string(limit) + R"(", "Parameters": [")" + first + R"("]}]}})");
+    write(name, R"({"ConfigurationSpace": {"TuningParameters": [)" + list +
+                    R"(], "Conditions": [{"Expression": ")" + first + " < " + std::to_string(limit) +
+                    R"(", "Parameters": [")" + first + R"("]}]}})");
   }
   static std::string cache(const std::string& kernel, const std::string& parameter = "b") {
-    return R"({"kernel_name": ")" + kernel + R"(", "tune_params_keys": [")" + parameter + R"(", "c"], "tune_params": {")" + parameter +
+    return R"({"kernel_name": ")" + kernel + R"(", "tune_params_keys": [")" + parameter +
+           R"(", "c"], "tune_params": {")" + parameter +
            R"(": [1, 2], "c": [1, 2]}, "cache": {
-"1": {")" + parameter + R"(": 1, "c": 2}}})";
+"1": {")" + parameter +
+           R"(": 1, "c": 2}}})";
   }
   std::string restriction(const std::string& name, const std::string& text) {
     const Recording r = read(name, text);
@@ -131,9 +137,11 @@ TEST_F(BesideT1, ClocksAndLimitsNeedNotStandInIt) {
   EXPECT_EQ(restriction("k.json", cache("k", "nvml_gr_clock")), "c < 5");
   const Recording other = read("k.json", cache("k", "b"));
   EXPECT_THAT(other.restrictions, IsEmpty());
-  EXPECT_THAT(other.warnings, ElementsAre("k.T1.json lies beside it but has other parameters; it is not used"));
+  EXPECT_THAT(other.warnings,
+              ElementsAre("k.T1.json lies beside it but has other parameters; it is not used"));
   write("k.T1.json", "{");
-  EXPECT_THAT(read("k.json", cache("k")).warnings, ElementsAre(HasSubstr("k.T1.json lies beside it and cannot be read: ")));
+  EXPECT_THAT(read("k.json", cache("k")).warnings,
+              ElementsAre(HasSubstr("k.T1.json lies beside it and cannot be read: ")));
 }
 
 }  // namespace

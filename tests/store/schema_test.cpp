@@ -45,7 +45,8 @@ class Schema : public WrittenFiles {
     }
     execute("ALTER TABLE running DROP COLUMN under_way; ALTER TABLE running DROP COLUMN deaths");
     if (version == 1) {
-      for (const char* column : {"kind", "run", "stage", "board"}) execute(fmt::format("ALTER TABLE measurements DROP COLUMN {}", column));
+      for (const char* column : {"kind", "run", "stage", "board"})
+        execute(fmt::format("ALTER TABLE measurements DROP COLUMN {}", column));
       execute("DROP TABLE runs");
     }
     execute(fmt::format("PRAGMA user_version = {}", version));
@@ -75,7 +76,9 @@ TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
       EXPECT_EQ(store.results(1)[0].kind, RowKind::search);
       RowScan scan(file(), 1);
       std::string seen;
-      scan.after(0, 9, [&](const LeanRow& row) { seen += row.message + to_string(row.kind) + std::to_string(row.run) + row.stage + row.board; });
+      scan.after(0, 9, [&](const LeanRow& row) {
+        seen += row.message + to_string(row.kind) + std::to_string(row.run) + row.stage + row.board;
+      });
       EXPECT_EQ(seen, "keptsearch0") << version;
     }
     EXPECT_EQ(number("PRAGMA user_version"), version) << "it was only read";
@@ -108,9 +111,12 @@ TEST_F(Schema, DatabasesOfOthersAreLeftAlone) {
       for (const int tables : {0, 1, 2}) {
         if (application == 0 && version == 0 && tables == 0) continue;  // nobody's: it becomes a store
         std::filesystem::remove(file());
-        execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; CREATE TABLE t(x); CREATE TABLE u(x)", application, version));
+        execute(fmt::format(
+            "PRAGMA application_id = {}; PRAGMA user_version = {}; CREATE TABLE t(x); CREATE TABLE u(x)",
+            application, version));
         for (int table = tables; table < 2; ++table) execute(table == 0 ? "DROP TABLE t" : "DROP TABLE u");
-        EXPECT_EQ(said(false), file().string() + other + "; name another file with --store") << application << version << tables;
+        EXPECT_EQ(said(false), file().string() + other + "; name another file with --store")
+            << application << version << tables;
         EXPECT_EQ(said(true), file().string() + other);
         EXPECT_EQ(number("SELECT count(*) FROM sqlite_master"), tables);
         EXPECT_EQ(number("PRAGMA application_id"), application);
@@ -123,19 +129,26 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   for (const char* text : {"x", "SQLite format 3", "SQLite format 4 and more", "some words of any length"}) {
     write("s.db", text);
     for (const bool read_only : {false, true})
-      EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store; name another file with --store") << text;
+      EXPECT_EQ(said(read_only),
+                file().string() + ": this is not an ergotune store; name another file with --store")
+          << text;
   }
-  EXPECT_EQ(complaint_about([&] { Store::open(folder_.path()); }), folder_.path().string() + ": this is a folder, not a store");
+  EXPECT_EQ(complaint_about([&] { Store::open(folder_.path()); }),
+            folder_.path().string() + ": this is a folder, not a store");
   write("s.db", std::string("SQLite format 3\0", 16) + std::string(200, 'x'));
-  for (const bool read_only : {false, true}) EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store");
+  for (const bool read_only : {false, true})
+    EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store");
   const std::string nowhere = (folder_.path() / "none" / "s.db").string();
-  EXPECT_THAT(complaint_about([&] { Store::open(nowhere); }), testing::StartsWith(nowhere + ": cannot open the store ("));
+  EXPECT_THAT(complaint_about([&] { Store::open(nowhere); }),
+              testing::StartsWith(nowhere + ": cannot open the store ("));
   std::filesystem::remove(file());
   EXPECT_EQ(said(true), file().string() + ": there is no store here; \"ergotune tune\" makes one");
   { Store::open(file()); }
   execute("PRAGMA user_version = 4");
   for (const bool read_only : {false, true})
-    EXPECT_EQ(said(read_only), file().string() + ": this store has schema 4, and this ergotune knows up to 3: use a newer ergotune");
+    EXPECT_EQ(
+        said(read_only),
+        file().string() + ": this store has schema 4, and this ergotune knows up to 3: use a newer ergotune");
 }
 
 TEST_F(Schema, AFileThatIsOnlyToBeReadIsReadWhereverItLies) {
@@ -154,7 +167,8 @@ TEST_F(Schema, AFileThatIsOnlyToBeReadIsReadWhereverItLies) {
       if (user == 0) {
         ASSERT_EQ(::seteuid(nobody), 0);  // root may write everywhere
       }
-      EXPECT_EQ(Store::open(file(), true).rows(1).size(), 1u) << static_cast<int>(folder) << " " << static_cast<int>(mode);
+      EXPECT_EQ(Store::open(file(), true).rows(1).size(), 1u)
+          << static_cast<int>(folder) << " " << static_cast<int>(mode);
       if (user == 0) {
         ASSERT_EQ(::seteuid(user), 0);
       }
@@ -209,7 +223,8 @@ TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
     texts.push_back(row.configuration);
     for (const LeanRow::Cell& cell : row.cells) metrics[std::string(cell.name)] = cell.value;
   });
-  EXPECT_THAT(texts, ElementsAre(R"([{"real":"inf"},{"real":"-inf"},1.0,1,"ä\n",false,-0.5])", R"([{"real":"nan"}])"));
+  EXPECT_THAT(texts, ElementsAre(R"([{"real":"inf"},{"real":"-inf"},1.0,1,"ä\n",false,-0.5])",
+                                 R"([{"real":"nan"}])"));
   EXPECT_EQ(metrics.at("high"), INFINITY);
   EXPECT_EQ(metrics.at("low"), -INFINITY);
   EXPECT_TRUE(std::isnan(metrics.at("none")));
@@ -224,19 +239,26 @@ TEST_F(Schema, ALeanRowTakesFromADamagedOneWhatItHas) {
   const auto cells = [&](const std::string& column, const std::string& text) {
     {
       const Database database(file(), false);
-      Statement(database, "UPDATE measurements SET quantities = '{}', metrics = '{}', metric_errors = '{}', status = 'odd'").run();
+      Statement(
+          database,
+          "UPDATE measurements SET quantities = '{}', metrics = '{}', metric_errors = '{}', status = 'odd'")
+          .run();
       Statement(database, fmt::format("UPDATE measurements SET {} = ?", column)).bind(1, text).run();
     }
     RowScan scan(file(), 1);
     std::string seen;
     scan.after(0, 9, [&](const LeanRow& row) {
       EXPECT_EQ(row.status, Status::runtime_error) << "no status that is known";
-      for (const auto& cell : row.cells) seen += fmt::format("{} {} {} {};", cell.name, cell.value, cell.standard_error, cell.n);
+      for (const auto& cell : row.cells)
+        seen += fmt::format("{} {} {} {};", cell.name, cell.value, cell.standard_error, cell.n);
     });
     return seen;
   };
-  EXPECT_EQ(cells("quantities", R"({"a": {"value": 2}, "b": {"n": 3}, "c": {"value": 4, "standard_error": 0.5, "n": -1}, "d": {"value": "x", "n": 7}})"),
-            "a 2 0 1;c 4 0.5 1;d nan 0 7;");
+  EXPECT_EQ(
+      cells(
+          "quantities",
+          R"({"a": {"value": 2}, "b": {"n": 3}, "c": {"value": 4, "standard_error": 0.5, "n": -1}, "d": {"value": "x", "n": 7}})"),
+      "a 2 0 1;c 4 0.5 1;d nan 0 7;");
   EXPECT_EQ(cells("metrics", R"({"a": 2, "b": [1], "c": 3})"), "a 2 0 1;b nan 0 1;c 3 0 1;");
   EXPECT_EQ(cells("metric_errors", R"({"a": 2})"), "");
   for (const char* column : {"quantities", "metrics", "metric_errors"})
@@ -247,7 +269,8 @@ TEST_F(Schema, ALockSaysWhoHoldsItWhereThatIsKnown) {
   const auto lock = write("s.db-session4.lock", "");
   const auto held = [&](const std::string& by) {
     return file().string() + ": session 4 is being tuned by " + by +
-           "; wait until it has ended (then this command goes on from its results), or give this run a store of its own with --store";
+           "; wait until it has ended (then this command goes on from its results), or give this run a store "
+           "of its own with --store";
   };
   FILE* holder = std::fopen(lock.c_str(), "w");
   ASSERT_NE(holder, nullptr);

@@ -19,7 +19,8 @@ std::string letters(std::size_t size) {
 
 TEST_F(Text, AFileOfAnyLengthIsReadWhole) {
   constexpr std::size_t kPiece = 256 * 1024;  // as much as is asked for at once
-  for (const std::size_t size : {std::size_t(0), std::size_t(1), kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 3 * kPiece + 7}) {
+  for (const std::size_t size :
+       {std::size_t(0), std::size_t(1), kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 3 * kPiece + 7}) {
     const std::string text = letters(size);
     EXPECT_TRUE(read_all(write("plain", text)) == text) << size;
     const auto packed = folder_.path() / "packed.gz";
@@ -44,8 +45,10 @@ TEST_F(Text, PiecesFollowEachOtherUntilNothingIsLeft) {
 
 TEST_F(Text, WhatIsNoFileIsSaid) {
   const std::string folder = folder_.path().string();
-  EXPECT_EQ(complaint_about([&] { TextSource source(folder_.path()); }), folder + ": this is a folder, not a file");
-  EXPECT_EQ(complaint_about([&] { TextSource source(folder_.path() / "none"); }), folder + "/none: the file does not exist or cannot be read");
+  EXPECT_EQ(complaint_about([&] { TextSource source(folder_.path()); }),
+            folder + ": this is a folder, not a file");
+  EXPECT_EQ(complaint_about([&] { TextSource source(folder_.path() / "none"); }),
+            folder + "/none: the file does not exist or cannot be read");
 }
 
 }  // namespace
