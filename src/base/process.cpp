@@ -191,6 +191,15 @@ std::optional<int> ChildProcess::wait(double seconds) {
   }
 }
 
+bool reap(pid_t child, double seconds, int* status) {
+  const double deadline = host_seconds() + seconds;
+  while (::waitpid(child, status, WNOHANG) == 0) {
+    if (host_seconds() >= deadline) return false;
+    usleep(1000);
+  }
+  return true;
+}
+
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 }  // namespace ergotune

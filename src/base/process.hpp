@@ -57,6 +57,9 @@ class ChildProcess {
   pid_t pid_ = -1;
 };
 
+/// Reaps a child of ours as soon as it ends; false when it still runs after `seconds`.
+bool reap(pid_t child, double seconds, int* status = nullptr);
+
 /// Path of the running program (/proc/self/exe).
 std::string own_program();
 

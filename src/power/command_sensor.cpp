@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 
+#include "base/process.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "power/command_sensor.hpp"
@@ -40,6 +42,10 @@ std::optional<CommandLine> parse_command_line(std::string_view line) {
 
 namespace {
 
+constexpr std::string_view kPrefix = "command:";
+/// s between the end of a program's output and its own.
+constexpr double kPatience = 0.1;
+
 class CommandSensor : public Sensor {
  public:
   explicit CommandSensor(const std::string& id, const std::string& command) {
@@ -50,11 +56,10 @@ class CommandSensor : public Sensor {
     start(command);
   }
   ~CommandSensor() override {
-    if (output_ >= 0) ::close(output_);
-    if (pid_ > 0) {
-      ::kill(-pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
+    ::close(output_);
+    if (!pid_) return;
+    ::kill(-*pid_, SIGKILL);
+    ::waitpid(*pid_, nullptr, 0);
   }
   CommandSensor(const CommandSensor&) = delete;
   CommandSensor& operator=(const CommandSensor&) = delete;
@@ -66,17 +71,10 @@ class CommandSensor : public Sensor {
   ReadStatus read(std::vector<Reading>& out) override {
     const std::size_t before = out.size();
     char chunk[4096];
-    bool ended = false;
-    while (true) {
-      const ssize_t n = ::read(output_, chunk, sizeof chunk);
-      if (n > 0) {
-        pending_.append(chunk, static_cast<std::size_t>(n));
-        continue;
-      }
-      if (n < 0 && errno == EINTR) continue;
-      ended = n == 0 || (n < 0 && errno != EAGAIN);
-      break;
-    }
+    ssize_t n;
+    while ((n = TEMP_FAILURE_RETRY(::read(output_, chunk, sizeof chunk))) > 0)
+      pending_.append(chunk, static_cast<std::size_t>(n));
+    const bool ended = n == 0 || errno != EAGAIN;
     const double now = host_seconds();
     std::size_t begin = 0;
     std::vector<CommandLine> lines;
@@ -103,9 +101,9 @@ class CommandSensor : public Sensor {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
     const char* arguments[] = {"/bin/sh", "-c", command.c_str(), nullptr};
-    pid_ = fork();
-    if (pid_ == 0) {
-      setpgid(0, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      setpgid(0, 0);  // here and there: whoever comes first
       dup2(ends[1], 1);
       signal(SIGPIPE, SIG_DFL);
       execv("/bin/sh", const_cast<char* const*>(arguments));
@@ -113,21 +111,20 @@ class CommandSensor : public Sensor {
     }
     ::close(ends[1]);
     output_ = ends[0];
-    if (pid_ < 0) throw Error(fmt::format("cannot start {}: {}", command, std::strerror(errno)));
-    setpgid(pid_, pid_);
+    if (child < 0) {
+      ::close(output_);
+      throw Error(fmt::format("cannot start {}: {}", command, std::strerror(errno)));
+    }
+    setpgid(child, child);
+    pid_ = child;
     fcntl(output_, F_SETFL, O_NONBLOCK);
   }
 
   std::string why_ended() {
-    int status = 0;
-    pid_t reaped = 0;
-    for (int tries = 0; tries < 50 && reaped == 0; ++tries) {  // its output ends a moment before it does
-      reaped = ::waitpid(pid_, &status, WNOHANG);
-      if (reaped == 0) ::usleep(2000);
-    }
-    if (reaped != pid_) return "the sensor program has closed its output";
-    ::kill(-pid_, SIGKILL);  // what it left in the background
-    pid_ = -1;
+    int status{};
+    if (!pid_ || !reap(*pid_, kPatience, &status)) return "the sensor program has closed its output";
+    ::kill(-*pid_, SIGKILL);  // what it left in the background
+    pid_.reset();
     if (WIFSIGNALED(status)) return fmt::format("the sensor program was ended by signal {}", WTERMSIG(status));
     const int code = WEXITSTATUS(status);
     const char* reason = code == 127 ? ": there is no such program" : code == 126 ? ": it cannot be executed" : "";
@@ -163,10 +160,10 @@ class CommandSensor : public Sensor {
 
   SensorInfo info_;
   std::string error_, pending_;
-  pid_t pid_ = -1;
-  int output_ = -1;
-  bool ended_ = false, axis_known_ = false, axis_fixed_ = false, axis_wall_ = false;
-  double offset_ = 0;
+  std::optional<pid_t> pid_;
+  int output_{};
+  bool ended_ = false, axis_known_ = false, axis_fixed_{}, axis_wall_{};
+  double offset_{};
 };
 
 class CommandFamily : public SensorFamily {
@@ -174,7 +171,7 @@ class CommandFamily : public SensorFamily {
   std::string name() const override { return "command"; }
   std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
   std::unique_ptr<Sensor> open(const std::string& id) override {
-    const std::string command = id.size() > 8 ? id.substr(8) : "";
+    const std::string command = id.substr(std::min(id.size(), kPrefix.size()));
     if (command.empty())
       throw UserError("sensor command: give the program, as in --sensor \"command:meter --watts\"");
     return std::make_unique<CommandSensor>(id, command);

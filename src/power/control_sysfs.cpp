@@ -39,7 +39,7 @@ ControlStatus status_of_errno(int code) {
 
 ControlResult write_file(const Sysfs& sysfs, const std::filesystem::path& path, const std::string& text) {
   const int code = sysfs.write(path, text);
-  if (code == 0) return {};
+  if (!code) return {};
   return {status_of_errno(code),
           fmt::format("cannot write \"{}\" to {}: {}", text, path.string(), std::strerror(code))};
 }
@@ -48,18 +48,15 @@ bool writable(const Sysfs& sysfs, const std::filesystem::path& path) {
   return ::faccessat(AT_FDCWD, sysfs.real(path).c_str(), W_OK, AT_EACCESS) == 0;
 }
 
-bool read_range(const Sysfs& sysfs, const FrequencyFiles& files, long long& low, long long& high) {
+std::optional<FrequencyRange> read_range(const Sysfs& sysfs, const FrequencyFiles& files) {
   const auto min = sysfs.read_integer(files.min), max = sysfs.read_integer(files.max);
-  if (!min || !max) return false;
-  low = *min;
-  high = *max;
-  return true;
+  if (!min || !max) return std::nullopt;
+  return FrequencyRange{*min, *max};
 }
 
 ControlResult write_range(const Sysfs& sysfs, const FrequencyFiles& files, long long low, long long high) {
-  long long now_low = 0, now_high = 0;
-  const bool known = read_range(sysfs, files, now_low, now_high);
-  const bool raising = !known || low > now_high;
+  const auto now = read_range(sysfs, files);
+  const bool raising = !now || low > now->high;
   const auto write_min = [&] { return write_file(sysfs, files.min, std::to_string(low)); };
   const auto write_max = [&] { return write_file(sysfs, files.max, std::to_string(high)); };
   const ControlResult first = raising ? write_max() : write_min();
@@ -67,11 +64,9 @@ ControlResult write_range(const Sysfs& sysfs, const FrequencyFiles& files, long 
   return first.ok() ? second : first;
 }
 
-bool snapshot_range(const Sysfs& sysfs, const FrequencyFiles& files, std::vector<RestoreStep>& steps) {
-  long long low = 0, high = 0;
-  if (!read_range(sysfs, files, low, high)) return false;
-  steps.push_back({kFrequencyRangeStep, files.min.string(), fmt::format("{} {}", low, high)});
-  return true;
+void snapshot_range(const Sysfs& sysfs, const FrequencyFiles& files, std::vector<RestoreStep>& steps) {
+  if (const auto now = read_range(sysfs, files))
+    steps.push_back({kFrequencyRangeStep, files.min.string(), fmt::format("{} {}", now->low, now->high)});
 }
 
 void snapshot_text(const Sysfs& sysfs, const std::filesystem::path& path, std::vector<RestoreStep>& steps) {
@@ -88,16 +83,17 @@ ControlResult restore_text(const Sysfs& sysfs, const std::filesystem::path& path
 }
 
 ControlResult restore_range(const Sysfs& sysfs, const FrequencyFiles& files, const std::string& value) {
-  long long low = 0, high = 0;
+  FrequencyRange wanted{};
   std::istringstream in(value);
-  if (!(in >> low >> high) || low < 0 || low > high)
+  if (!(in >> wanted.low >> wanted.high) || wanted.low < 0 || wanted.low > wanted.high)
     return {ControlStatus::invalid_value, fmt::format("\"{}\" is not a frequency range", value)};
-  long long now_low = 0, now_high = 0;
-  if (read_range(sysfs, files, now_low, now_high) && now_low == low && now_high == high) return {};
-  if (auto result = write_range(sysfs, files, low, high); !result.ok()) return result;
-  if (read_range(sysfs, files, now_low, now_high) && now_low == low && now_high == high) return {};
-  return {ControlStatus::failed, fmt::format("{} is {} to {} after {} to {} was written", files.min.string(),
-                                             now_low, now_high, low, high)};
+  if (read_range(sysfs, files) == wanted) return {};
+  if (auto result = write_range(sysfs, files, wanted.low, wanted.high); !result.ok()) return result;
+  const auto now = read_range(sysfs, files);
+  if (now == wanted) return {};
+  return {ControlStatus::failed,
+          fmt::format("{} is {} after {} to {} was written", files.min.string(),
+                      now ? fmt::format("{} to {}", now->low, now->high) : "unreadable", wanted.low, wanted.high)};
 }
 
 std::vector<long long> parse_numbers(const std::string& text) {

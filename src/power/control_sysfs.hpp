@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,19 @@ bool writable(const Sysfs& sysfs, const std::filesystem::path& path);
 struct FrequencyFiles {
   std::filesystem::path min, max;
 };
+/// What they say.
+struct FrequencyRange {
+  long long low, high;
+  bool operator==(const FrequencyRange&) const = default;
+};
 /// Raises max before min, lowers min before max; a failing write does not keep the other from being tried.
 ControlResult write_range(const Sysfs& sysfs, const FrequencyFiles& files, long long low, long long high);
-/// Lower and upper bound; false when they cannot be read.
-bool read_range(const Sysfs& sysfs, const FrequencyFiles& files, long long& low, long long& high);
+/// nullopt when they cannot be read.
+std::optional<FrequencyRange> read_range(const Sysfs& sysfs, const FrequencyFiles& files);
 
-/// "frequency-range" with the min file as target and value "low high", read now; false when it cannot be
+/// "frequency-range" with the min file as target and value "low high", read now; nothing when it cannot be
 /// read.
-bool snapshot_range(const Sysfs& sysfs, const FrequencyFiles& files, std::vector<RestoreStep>& steps);
+void snapshot_range(const Sysfs& sysfs, const FrequencyFiles& files, std::vector<RestoreStep>& steps);
 /// "sysfs" with the file's text; nothing when it is missing.
 void snapshot_text(const Sysfs& sysfs, const std::filesystem::path& path, std::vector<RestoreStep>& steps);
 

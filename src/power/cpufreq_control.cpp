@@ -18,7 +18,7 @@ constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 
 struct Policy {
   std::filesystem::path folder;
-  long long lowest = 0, highest = 0;  // kHz, of the hardware
+  long long lowest, highest;          // kHz, of the hardware
   std::vector<long long> available;   // kHz, ascending; empty where the driver lists none
 
   FrequencyFiles files() const { return {folder / "scaling_min_freq", folder / "scaling_max_freq"}; }
@@ -62,29 +62,23 @@ class CpufreqControl final : public Control {
     if (quantity != ControlQuantity::core_clock_mhz) return range;
     range.supported = true;
     // What every policy can do: the intersection. CPUs with unlike cores keep the part they share.
-    long long low = 0, high = 0;
-    std::vector<long long> shared;
-    for (std::size_t i = 0; i < policies_.size(); ++i) {
-      const auto& policy = policies_[i];
+    long long low = policies_.front().lowest, high = policies_.front().highest;
+    std::vector<long long> shared = policies_.front().available;
+    for (const auto& policy : policies_) {
       low = std::max(low, policy.lowest);
-      high = i == 0 ? policy.highest : std::min(high, policy.highest);
-      if (i == 0) {
-        shared = policy.available;
-      } else {
-        std::vector<long long> both;
-        std::set_intersection(shared.begin(), shared.end(), policy.available.begin(), policy.available.end(),
-                              std::back_inserter(both));
-        shared = std::move(both);
-      }
+      high = std::min(high, policy.highest);
+      std::vector<long long> both;
+      std::set_intersection(shared.begin(), shared.end(), policy.available.begin(), policy.available.end(),
+                            std::back_inserter(both));
+      shared = std::move(both);
     }
     range.low = static_cast<double>(low) / 1e3;
     range.high = static_cast<double>(high) / 1e3;
     for (const long long khz : shared) range.values.push_back(static_cast<double>(khz) / 1e3);
     if (low > high) range.supported = false;
     range.default_value = range.high;
-    long long set_low = 0, set_high = 0;
-    if (read_range(sysfs_, policies_.front().files(), set_low, set_high) && set_low == set_high)
-      range.current = static_cast<double>(set_high) / 1e3;
+    if (const auto now = read_range(sysfs_, policies_.front().files()); now && now->low == now->high)
+      range.current = static_cast<double>(now->high) / 1e3;
     return range;
   }
 
@@ -129,11 +123,11 @@ class CpufreqControl final : public Control {
   ControlResult check(ControlQuantity quantity, double value) override {
     if (quantity != ControlQuantity::core_clock_mhz) return {};
     for (const auto& policy : policies_) {
-      long long low = 0, high = 0;
-      if (!read_range(sysfs_, policy.files(), low, high)) continue;
+      const auto set = read_range(sysfs_, policy.files());
+      if (!set) continue;
       // Drivers without a list round to what the hardware knows, 100 MHz steps at most.
       const double step = policy.available.empty() ? 51 : 0.5;
-      for (const long long now : {low, high})
+      for (const long long now : {set->low, set->high})
         if (std::abs(static_cast<double>(now) * 1e-3 - value) > step)
           return changed_meanwhile(quantity, value, static_cast<double>(now) * 1e-3);
     }

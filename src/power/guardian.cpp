@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <thread>
 
 #include "ergotune/base/clock.hpp"
@@ -27,11 +29,11 @@ namespace {
 constexpr int kSocket = 3, kLock = 4;
 
 struct Task {
-  pid_t session = 0;
-  std::uint64_t session_ticks = 0;
+  pid_t session{};
+  std::uint64_t session_ticks{};
   std::string control, key;
   ControlEnvironment environment;
-  int attempts = 6;
+  int attempts{};
 };
 
 Task parse_arguments(const std::vector<std::string>& arguments) {
@@ -59,12 +61,10 @@ void ignore_signals() {
 }
 
 void say(const std::string& text) {
-  std::size_t sent = 0;
-  while (sent < text.size()) {
-    const ssize_t n = ::send(kSocket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    sent += static_cast<std::size_t>(n);
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t n = TEMP_FAILURE_RETRY(::send(kSocket, rest.data(), rest.size(), MSG_NOSIGNAL));
+    if (n < 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
@@ -76,20 +76,16 @@ bool wait_for_session(const Task& task) {
 #ifdef SYS_pidfd_open
   process = static_cast<int>(::syscall(SYS_pidfd_open, task.session, 0));
 #endif
-  while (true) {
-    if (!process_alive(task.session, task.session_ticks)) return false;
-    pollfd polled[2] = {{kSocket, POLLIN, 0}, {process, POLLIN, 0}};
+  while (process_alive(task.session, task.session_ticks)) {
+    pollfd polled[] = {{kSocket, POLLIN}, {process, POLLIN}};  // poll() passes over a negative one
     // Kernels before 5.3 have no pidfd: look again every 100 ms.
-    const int ready = ::poll(polled, process >= 0 ? 2 : 1, process >= 0 ? -1 : 100);
-    if (ready < 0 && errno != EINTR) return false;
-    if (ready > 0 && polled[0].revents) {
-      char command = 0;
-      const ssize_t n = ::recv(kSocket, &command, 1, 0);
-      if (n == 1 && command == 'F') return true;
-      if (n < 0 && errno == EINTR) continue;
-      return false;
-    }
+    ::poll(polled, std::size(polled), process < 0 ? 100 : -1);
+    if (!polled[0].revents) continue;
+    char command{};
+    (void)!TEMP_FAILURE_RETRY(::recv(kSocket, &command, sizeof command, MSG_NOSIGNAL));
+    return command == 'F';
   }
+  return false;
 }
 
 // The socket closes while a dying process is still on its way out, and a last write of its may still be under

@@ -10,11 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "base/process.hpp"
@@ -24,6 +23,8 @@
 
 namespace ergotune {
 namespace {
+
+constexpr double kPatience = 5;  // s
 
 std::string& guardian_verb() {
   static std::string verb;
@@ -72,7 +73,7 @@ namespace {
   // Out of the way first, so that neither dup2 overwrites what the other needs.
   const int high_socket = ::fcntl(socket, F_DUPFD, 10), high_lock = ::fcntl(lock, F_DUPFD, 10);
   const int null = ::open("/dev/null", O_RDWR);
-  if (high_socket < 0 || high_lock < 0 || null < 0) ::_exit(126);
+  if (std::min({high_socket, high_lock, null}) < 0) ::_exit(126);
   for (const int standard : {0, 1, 2}) ::dup2(null, standard);
   ::dup2(high_socket, 3);
   ::dup2(high_lock, 4);
@@ -89,13 +90,10 @@ std::string read_until(int socket, double timeout, Enough enough) {
   while (!enough(text)) {
     const double left = deadline - host_seconds();
     if (left <= 0) break;
-    pollfd polled{socket, POLLIN, 0};
-    const int ready = ::poll(&polled, 1, static_cast<int>(left * 1000) + 1);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) break;
+    pollfd polled{socket, POLLIN};
+    if (::poll(&polled, 1, static_cast<int>(left * 1000) + 1) < 1) continue;  // a signal, or time is up
     char buffer[4096];
-    const ssize_t n = ::recv(socket, buffer, sizeof buffer, 0);
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = TEMP_FAILURE_RETRY(::read(socket, buffer, sizeof buffer));
     if (n <= 0) break;
     text.append(buffer, static_cast<std::size_t>(n));
   }
@@ -162,16 +160,13 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
 
 bool GuardianProcess::alive() const {
   if (socket_ < 0) return false;
-  pollfd polled{socket_, POLLIN, 0};
+  pollfd polled{socket_, POLLIN};
   return ::poll(&polled, 1, 0) == 0;  // it says nothing by itself: readable means closed
 }
 
 bool GuardianProcess::finish(RestoreReport& report, double timeout) {
   if (socket_ < 0) return false;
-  ssize_t n;
-  do n = ::send(socket_, "F", 1, MSG_NOSIGNAL);
-  while (n < 0 && errno == EINTR);
-  if (n != 1) return false;
+  if (TEMP_FAILURE_RETRY(::send(socket_, "F", 1, MSG_NOSIGNAL)) != 1) return false;
   const auto text = read_until(socket_, timeout, [](const std::string&) { return false; });
   if (!parse_report(text, report)) return false;
   abandon();
@@ -182,9 +177,7 @@ void GuardianProcess::abandon() {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   if (pid_ <= 0) return;
   // It ends as soon as it has restored; should it hang, it must not take us with it, and init reaps it later.
-  const double deadline = host_seconds() + 5;
-  while (::waitpid(pid_, nullptr, WNOHANG) == 0 && host_seconds() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  reap(pid_, kPatience);
   pid_ = -1;
 }
 

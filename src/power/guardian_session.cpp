@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -81,7 +82,7 @@ struct ControlSession::State {
 
   ~State() {
     stop_watcher();
-    if (wake >= 0) ::close(wake);
+    ::close(wake);
   }
 
   void stop_watcher() {
@@ -99,9 +100,10 @@ struct ControlSession::State {
         if (ended) return;
         guardian_end = guardian.descriptor();
       }
-      pollfd polled[2] = {{wake, POLLIN, 0}, {guardian_end, POLLIN, 0}};
-      if (::poll(polled, 2, -1) < 0) continue;
+      pollfd polled[] = {{wake, POLLIN}, {guardian_end, POLLIN}};
+      ::poll(polled, std::size(polled), -1);
       if (polled[0].revents) return;
+      if (!polled[1].revents) continue;  // a signal
       std::lock_guard hold(mutex);
       if (!ended) ensure_guardian();
     }
@@ -110,7 +112,6 @@ struct ControlSession::State {
   // With the mutex held. A guardian is there, or another is started, or everything is put back and the
   // session ends.
   bool ensure_guardian() {
-    if (ended) return false;
     if (guardian.alive()) return true;
     const pid_t before = guardian.pid();
     try {
@@ -217,7 +218,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
 
   state->folder = StateFolder::open(device.environment().state_folder);
   state->lock = take_lock(*state->folder, device, options.wait_for_guardian);
-  const DeviceHolder self{::getpid(), state->options.command, wall_seconds(), true};
+  const DeviceHolder self{.pid = ::getpid(), .command = state->options.command, .since = wall_seconds()};
   state->lock->name_holder(self);
   state->replay_left_over();
   if (const auto foreign = device.foreign_setting(); !foreign.empty()) {

@@ -37,7 +37,7 @@ class Connection {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     struct stat info {};
-    if (path.empty() || path.size() >= sizeof address.sun_path || ::lstat(path.c_str(), &info) != 0) {
+    if (path.size() >= sizeof address.sun_path || ::lstat(path.c_str(), &info) != 0) {
       reason = fmt::format("ergotuned is not there: no socket {}", path);
       return nullptr;
     }
@@ -47,7 +47,7 @@ class Connection {
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
     auto connection = std::make_unique<Connection>(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const timeval patience{30, 0};  // a lease may have to wait for a restore
+    const timeval patience{30};  // a lease may have to wait for a restore
     ::setsockopt(connection->socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(connection->socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (::connect(connection->socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -82,29 +82,25 @@ class Connection {
     std::lock_guard hold(mutex_);
     const auto sequence = ++sequence_;
     const auto bytes = encode(nonce_, sequence, request);
-    ssize_t n;
-    do n = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    const ssize_t n = TEMP_FAILURE_RETRY(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
     Header header;
     if (n == static_cast<ssize_t>(bytes.size()))
       if (auto answer = receive(header); answer && header.nonce == nonce_ && header.sequence == sequence)
         return std::move(*answer);
     lost_ = true;
-    return DoneAnswer{ControlStatus::failed, kGone, 0};
+    return DoneAnswer{ControlStatus::failed, kGone};
   }
 
  private:
   std::optional<Answer> receive(Header& header) {
     std::string bytes(kMaxMessage, '\0');
-    ssize_t n;
-    do n = ::recv(socket_, bytes.data(), bytes.size(), 0);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0) return std::nullopt;
+    const ssize_t n = TEMP_FAILURE_RETRY(::recv(socket_, bytes.data(), bytes.size(), 0));
+    if (n < 0) return std::nullopt;
     return decode_answer(std::string_view(bytes.data(), static_cast<std::size_t>(n)), header);
   }
 
   int socket_;
-  std::uint64_t nonce_ = 0, sequence_ = 0;
+  std::uint64_t nonce_{}, sequence_ = 0;
   std::mutex mutex_;
   std::atomic<bool> lost_ = false;
 };

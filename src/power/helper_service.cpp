@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "ergotune/base/error.hpp"
 #include "power/control_backends.hpp"
@@ -19,7 +20,7 @@ std::string printable(const std::string& text) {
   return clean;
 }
 
-DoneAnswer refuse(ControlStatus status, std::string message) { return {status, std::move(message), 0}; }
+DoneAnswer refuse(ControlStatus status, std::string message) { return {status, std::move(message)}; }
 
 }  // namespace
 
@@ -308,10 +309,10 @@ void Service::expire(double now) {
 }
 
 double Service::next_expiry(double now) const {
-  double next = -1;
-  for (const auto& [key, lease] : leases_)
-    if (const double left = std::max(0.0, lease.until - now); next < 0 || left < next) next = left;
-  return next;
+  if (leases_.empty()) return -1;
+  double next = INFINITY;
+  for (const auto& [key, lease] : leases_) next = std::min(next, lease.until - now);
+  return std::max(0.0, next);
 }
 
 }  // namespace ergotune::helper

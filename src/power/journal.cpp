@@ -45,7 +45,7 @@ template <class T>
 T member(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) throw Error(fmt::format("\"{}\" is missing", name));
-  bool fits = false;
+  bool fits{};
   if constexpr (std::is_same_v<T, std::string>)
     fits = found->is_string();
   else if constexpr (std::is_floating_point_v<T>)
@@ -66,7 +66,7 @@ std::string format_journal(const Journal& journal) {
 
 Journal parse_journal(const std::string& text) {
   Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded() || !document.is_object()) throw Error("it is not a JSON object");
+  if (!document.is_object()) throw Error("it is not a JSON object");
   if (!document.contains("format") || document["format"] != "ergotune-journal")
     throw Error("it is not a journal of ergotune");
   if (const int version = member<int>(document, "version"); version != kVersion)
@@ -112,9 +112,7 @@ bool read_stat(pid_t pid, char& state, std::uint64_t& start_ticks) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
   if (!std::getline(file, text)) return false;
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(text.substr(name_end + 1));
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
   std::string field;
   for (int i = 1; fields >> field; ++i) {
     if (i == 1) state = field[0];
@@ -136,8 +134,7 @@ std::uint64_t process_start_ticks(pid_t pid) {
 bool process_alive(pid_t pid, std::uint64_t start_ticks) {
   char state = 0;
   std::uint64_t ticks = 0;
-  if (pid <= 0 || !read_stat(pid, state, ticks)) return false;
-  return ticks == start_ticks && state != 'Z' && state != 'X';
+  return read_stat(pid, state, ticks) && ticks == start_ticks && state != 'Z' && state != 'X';
 }
 
 }  // namespace ergotune

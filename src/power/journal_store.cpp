@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -25,9 +26,7 @@ class File {
   explicit File(int descriptor) : descriptor_(descriptor) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~File() { ::close(descriptor_); }
   int get() const { return descriptor_; }
   bool ok() const { return descriptor_ >= 0; }
   int close() { return ::close(std::exchange(descriptor_, -1)); }
@@ -45,28 +44,24 @@ void sync_folder(const std::filesystem::path& folder) {
   if (!file.ok() || ::fsync(file.get()) != 0) fail("cannot make durable", folder);
 }
 
-void write_all(int descriptor, const std::string& text, const std::filesystem::path& path) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::write(descriptor, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
+void write_all(int descriptor, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t n = TEMP_FAILURE_RETRY(::write(descriptor, text.data(), text.size()));
     if (n < 0) fail("cannot write", path);
-    done += static_cast<std::size_t>(n);
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
 std::string read_all(int descriptor, const std::filesystem::path& path) {
   std::string text;
   char buffer[8192];
-  while (true) {
-    const ssize_t n = ::read(descriptor, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
+  while (const ssize_t n = TEMP_FAILURE_RETRY(::read(descriptor, buffer, sizeof buffer))) {
     if (n < 0) fail("cannot read", path);
-    if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
     if (text.size() > static_cast<std::size_t>(kMaxFile))
       throw Error(path.string() + " is too large for a journal");
   }
+  return text;
 }
 
 // A device key may hold anything; a file name may not.
@@ -167,10 +162,7 @@ std::optional<DeviceLock> DeviceLock::try_take(const StateFolder& folder, const 
   if (descriptor < 0)
     throw UserError(fmt::format("cannot use the lock {}: {}", path.string(), std::strerror(errno)));
   DeviceLock lock(descriptor);
-  int result;
-  do result = ::flock(descriptor, LOCK_EX | LOCK_NB);
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return lock;
+  if (TEMP_FAILURE_RETRY(::flock(descriptor, LOCK_EX | LOCK_NB)) == 0) return lock;
   if (errno != EWOULDBLOCK)
     throw UserError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(errno)));
   if (holder) {
@@ -205,8 +197,6 @@ DeviceLock& DeviceLock::operator=(DeviceLock&& other) noexcept {
   return *this;
 }
 
-DeviceLock::~DeviceLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+DeviceLock::~DeviceLock() { ::close(descriptor_); }
 
 }  // namespace ergotune

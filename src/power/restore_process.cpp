@@ -9,12 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
-#include "ergotune/base/clock.hpp"
+#include "base/process.hpp"
 #include "power/guardian_process.hpp"
 #include "power/guardian_report.hpp"
 
@@ -32,7 +31,7 @@ constexpr int kPipe = 3;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const int high = ::fcntl(pipe, F_DUPFD, 10), null = ::open("/dev/null", O_RDWR);
-  if (high < 0 || null < 0) ::_exit(126);
+  if (std::min(high, null) < 0) ::_exit(126);
   for (const int standard : {0, 1, 2}) ::dup2(null, standard);
   ::dup2(high, kPipe);
   close_descriptors_from(kPipe + 1);
@@ -61,9 +60,7 @@ class Restorer {
     if (pipe_ >= 0) ::close(pipe_);
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    // One that hangs inside the kernel is not waited for.
-    for (int i = 0; i < 100 && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    reap(pid_, 0.2);  // one that hangs inside the kernel is not waited for
   }
 
   /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
@@ -71,17 +68,14 @@ class Restorer {
     if (pid_ <= 0) return std::nullopt;  // none could be started; waitpid(-1) would wait for whatever child there is
     std::string text;
     while (true) {
-      pollfd polled{pipe_, POLLIN, 0};
-      const int ready = ::poll(&polled, 1, static_cast<int>(patience * 1000));
-      if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) {
+      pollfd polled{pipe_, POLLIN};
+      if (TEMP_FAILURE_RETRY(::poll(&polled, 1, static_cast<int>(patience * 1000))) < 1) {
         hung_ = true;
         why_ = fmt::format("the driver's call did not return within {:g} s", patience);
         return std::nullopt;
       }
       char buffer[4096];
-      const ssize_t n = ::read(pipe_, buffer, sizeof buffer);
-      if (n < 0 && errno == EINTR) continue;
+      const ssize_t n = TEMP_FAILURE_RETRY(::read(pipe_, buffer, sizeof buffer));
       if (n <= 0) break;
       text.append(buffer, static_cast<std::size_t>(n));
       for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {

@@ -32,9 +32,8 @@ class TegraControl final : public Control {
     range.low = range.values.front();
     range.high = range.values.back();
     range.default_value = range.high;
-    long long low = 0, high = 0;
-    if (read_range(sysfs_, files(), low, high) && low == high)
-      range.current = static_cast<double>(high) / 1e6;
+    if (const auto now = read_range(sysfs_, files()); now && now->low == now->high)
+      range.current = static_cast<double>(now->high) / 1e6;
     return range;
   }
 
@@ -65,10 +64,10 @@ class TegraControl final : public Control {
   }
 
   ControlResult check(ControlQuantity quantity, double value) override {
-    long long low = 0, high = 0;
-    if (quantity != ControlQuantity::core_clock_mhz || !read_range(sysfs_, files(), low, high)) return {};
+    const auto set = read_range(sysfs_, files());
+    if (quantity != ControlQuantity::core_clock_mhz || !set) return {};
     // Exact in Hz as far as MHz carry it.
-    for (const long long now : {low, high})
+    for (const long long now : {set->low, set->high})
       if (std::abs(static_cast<double>(now) * 1e-6 - value) > 0.5)
         return changed_meanwhile(quantity, value, static_cast<double>(now) * 1e-6);
     return {};

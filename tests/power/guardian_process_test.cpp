@@ -1,0 +1,272 @@
+// The guardian as a process: what it says and does for a session that asks, for one that is gone, and what it has of its own.
+#include "power/guardian_process.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/files.hpp"
+#include "base/process.hpp"
+#include "ergotune/base/error.hpp"
+#include "fakes/control_trees/control_trees.hpp"
+#include "power/guardian_report.hpp"
+
+namespace ergotune {
+namespace {
+
+using control_trees::kTegraGpu;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+constexpr double kPatience = 60;  // s, on a machine with other things to do
+
+/// A Jetson whose clock was changed, with the journal of the session that did it.
+struct Guardians : ::testing::Test {
+  control_trees::Tree tree, state;
+  ControlEnvironment environment;
+  std::map<std::string, std::string> before;
+  std::unique_ptr<Control> control;
+  std::optional<StateFolder> folder;
+  void SetUp() override {
+    control_trees::add_tegra(tree);
+    before = tree.contents();
+    environment.sysfs_root = tree.root();
+    environment.state_folder = state.root() / "state";
+    control = open_control("tegra", environment);
+    folder = StateFolder::open(environment.state_folder);
+    Journal journal;
+    journal.device = journal.reopen_id = "tegra";
+    journal.device_key = control->device_key();
+    journal.boot_id = boot_id();
+    journal.steps = control->snapshot();
+    folder->write(journal);
+    ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1020).ok());
+  }
+  /// One of its files cannot be put back.
+  void break_a_file() const {
+    std::filesystem::remove(tree.real(std::string(kTegraGpu) + "/min_freq"));
+    std::filesystem::create_directory(tree.real(std::string(kTegraGpu) + "/min_freq"));
+  }
+  std::string log() const { return read_file(environment.state_folder / "guardian.log").value_or(""); }
+};
+
+/// One that is started as a session starts it, and spoken with by hand.
+struct Spoken {
+  int socket = -1;
+  std::optional<ChildProcess> process;
+  Spoken(const Guardians& test, pid_t session, const std::string& key, const std::string& attempts = "1") {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const std::vector<std::string> words{own_program(), "test-guardian", "--session", std::to_string(session),
+                                         "--session-ticks", std::to_string(process_start_ticks(session)), "--control", "tegra",
+                                         "--key", key, "--state", test.environment.state_folder.string(),
+                                         "--sysfs-root", test.environment.sysfs_root.string(), "--attempts", attempts};
+    process = ChildProcess::start(words, {}, ends[1]);
+    ::close(ends[1]);
+    socket = ends[0];
+  }
+  ~Spoken() { ::close(socket); }
+  Spoken(const Spoken&) = delete;
+  Spoken& operator=(const Spoken&) = delete;
+
+  void say(char byte) const { EXPECT_EQ(::send(socket, &byte, 1, MSG_NOSIGNAL), 1); }
+  std::string line() const {
+    std::string text;
+    for (char byte; !text.ends_with('\n') && ::read(socket, &byte, 1) == 1;) text += byte;
+    return text;
+  }
+  /// Until it closes.
+  std::string rest() const {
+    std::string text;
+    for (char byte; ::read(socket, &byte, 1) == 1;) text += byte;
+    return text;
+  }
+  int exit_code() {
+    const auto status = process->wait(kPatience);
+    return status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
+  }
+};
+
+TEST_F(Guardians, PutBackWhenTheyAreAskedAndTellTheOneWhoAsked) {
+  Spoken guardian(*this, ::getpid(), control->device_key());
+  EXPECT_EQ(guardian.line(), kGuardianReady);
+  EXPECT_NE(tree.contents(), before) << "as long as its session lives nothing is put back";
+  guardian.say('F');
+  RestoreReport report;
+  ASSERT_TRUE(parse_report(guardian.rest(), report));
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(guardian.exit_code(), 0);
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_EQ(log(), "") << "the session tells";
+}
+
+TEST_F(Guardians, SayWhatTheyCouldNotPutBack) {
+  Spoken guardian(*this, ::getpid(), control->device_key());
+  EXPECT_EQ(guardian.line(), kGuardianReady);
+  break_a_file();
+  guardian.say('F');
+  RestoreReport report;
+  ASSERT_TRUE(parse_report(guardian.rest(), report));
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(guardian.exit_code(), 1);
+}
+
+// Who else holds the socket open keeps nobody waiting.
+TEST_F(Guardians, PutBackWhenTheirSessionIsGoneAndWriteItDown) {
+  auto session = ChildProcess::start({"/bin/sleep", "1000"});
+  Spoken guardian(*this, session.pid(), control->device_key());
+  EXPECT_EQ(guardian.line(), kGuardianReady);
+  session.kill();
+  session.wait();
+  EXPECT_EQ(guardian.rest(), "");
+  EXPECT_EQ(guardian.exit_code(), 0);
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_THAT(log(), AllOf(HasSubstr("is as it was before"), Not(HasSubstr("\n  "))));
+}
+
+TEST_F(Guardians, WriteDownWhatTheyCouldNotPutBack) {
+  Spoken guardian(*this, 1 << 22, control->device_key());  // there is no such process
+  break_a_file();
+  EXPECT_EQ(guardian.line(), kGuardianReady);
+  EXPECT_EQ(guardian.exit_code(), 1);
+  EXPECT_THAT(log(), AllOf(HasSubstr("could be put back"), HasSubstr("\n  "), HasSubstr("min_freq"), Not(HasSubstr("\n  sysfs"))));
+  EXPECT_EQ(std::filesystem::exists(folder->journal_file(control->device_key())), true);
+}
+
+TEST_F(Guardians, AnyOtherWordIsAnEndWithoutOne) {
+  auto session = ChildProcess::start({"/bin/sleep", "1000"});
+  Spoken guardian(*this, session.pid(), control->device_key());
+  EXPECT_EQ(guardian.line(), kGuardianReady);
+  guardian.say('x');
+  session.kill();
+  session.wait();
+  EXPECT_EQ(guardian.rest(), "");
+  EXPECT_EQ(guardian.exit_code(), 0);
+  EXPECT_THAT(log(), HasSubstr("is as it was before"));
+}
+
+TEST_F(Guardians, RefuseADeviceThatIsAnotherOne) {
+  Spoken guardian(*this, ::getpid(), "somewhere else");
+  EXPECT_THAT(guardian.line(), HasSubstr("tegra is now another device"));
+  EXPECT_EQ(guardian.exit_code(), 2);
+  EXPECT_NE(tree.contents(), before);
+}
+
+/// As a session has it.
+struct GuardianOfOurs : Guardians {
+  std::optional<DeviceLock> lock;
+  GuardianProcess guardian;
+  RestoreReport report;
+  void SetUp() override {
+    Guardians::SetUp();
+    lock = DeviceLock::try_take(*folder, control->device_key());
+    ASSERT_TRUE(lock);
+  }
+  void start(double timeout = kPatience) { guardian.start(*control, *folder, *lock, timeout, 1); }
+  std::filesystem::path open_file(int descriptor) const {
+    return std::filesystem::read_symlink("/proc/" + std::to_string(guardian.pid()) + "/fd/" + std::to_string(descriptor));
+  }
+};
+
+TEST_F(GuardianOfOurs, IsThereUntilItHasDoneItsWork) {
+  EXPECT_FALSE(guardian.alive());
+  EXPECT_FALSE(guardian.finish(report, kPatience)) << "there is none";
+  start();
+  EXPECT_TRUE(guardian.alive());
+  const pid_t first = guardian.pid();
+  EXPECT_EQ(::kill(first, 0), 0);
+  EXPECT_TRUE(guardian.finish(report, kPatience));
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(report.outcomes.size(), 2u);
+  EXPECT_EQ(tree.contents(), before);
+  EXPECT_FALSE(guardian.alive());
+  EXPECT_LT(guardian.pid(), 0);
+  EXPECT_NE(::kill(first, 0), 0) << "and it was reaped";
+  guardian.abandon();
+}
+
+TEST_F(GuardianOfOurs, HasTheSocketTheLockAndNothingElse) {
+  // files that a program of somebody else's leaves open for its children
+  std::vector<int> ours;
+  std::ofstream(tree.root() / "ours") << "x";
+  while (ours.empty() || ours.back() < 8) ours.push_back(::open((tree.root() / "ours").c_str(), O_RDONLY));
+  start();
+  for (const int descriptor : ours) ::close(descriptor);
+  for (const int standard : {0, 1, 2}) EXPECT_EQ(open_file(standard), "/dev/null") << standard;
+  EXPECT_THAT(open_file(3).string(), HasSubstr("socket"));
+  EXPECT_EQ(open_file(4), folder->lock_file(control->device_key()));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(guardian.pid()) + "/fd")) {
+    std::error_code gone;
+    EXPECT_NE(std::filesystem::read_symlink(entry.path(), gone), tree.root() / "ours") << entry.path();
+  }
+  EXPECT_EQ(::getsid(guardian.pid()), guardian.pid());
+}
+
+TEST_F(GuardianOfOurs, ThatWasKilledSaysNothing) {
+  start();
+  ::kill(guardian.pid(), SIGKILL);
+  pollfd polled{guardian.descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&polled, 1, static_cast<int>(kPatience * 1e3)), 1);
+  EXPECT_FALSE(guardian.alive());
+  EXPECT_FALSE(guardian.finish(report, kPatience));
+}
+
+TEST_F(GuardianOfOurs, ThatHangsIsWaitedForAsLongAsIsSaid) {
+  start();
+  ::kill(guardian.pid(), SIGSTOP);
+  EXPECT_FALSE(guardian.finish(report, 0.01));
+  EXPECT_TRUE(guardian.alive()) << "it goes on";
+  ::kill(guardian.pid(), SIGCONT);
+  pollfd polled{guardian.descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&polled, 1, static_cast<int>(kPatience * 1e3)), 1);
+  EXPECT_FALSE(guardian.alive());
+  guardian.abandon();
+  EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(GuardianOfOurs, ThatSaysNotThatItIsReadyIsNone) {
+  std::filesystem::remove_all(tree.real(kTegraGpu));
+  try {
+    start();
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("no guardian can be started: "), HasSubstr("tegra")));
+  }
+  EXPECT_FALSE(guardian.alive());
+  EXPECT_LT(guardian.pid(), 0);
+}
+
+// Without a process to be had nothing opens, and nothing stays open. Runs itself below tests/fakes/faults.
+TEST_F(GuardianOfOurs, WithoutAProcessThereIsNone) {
+  if (!::getenv("ERGOTUNE_FAULT")) {
+    ProcessOptions options;
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=fork,error=11,stays"}};
+    options.timeout = kPatience;
+    const auto result = run_process({own_program(), "--gtest_filter=GuardianOfOurs.WithoutAProcessThereIsNone"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return;
+  }
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto were = open_files();
+  try {
+    start();
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no guardian can be started: Resource temporarily unavailable"));
+  }
+  EXPECT_EQ(open_files(), were);
+}
+
+}  // namespace
+}  // namespace ergotune
