@@ -22,8 +22,8 @@ constexpr const char* kCeilingLevel = "perf_determinism";
 constexpr double kCeilingStepMhz = 50;
 
 struct Level {
-  int number = 0;
-  double mhz = 0;
+  int number;
+  double mhz;
 };
 
 // "0: 300Mhz", "1: 608Mhz *"; a line "S: 19Mhz *" is a sleep state, no level.
@@ -31,9 +31,8 @@ std::vector<Level> parse_levels(const std::string& text) {
   std::vector<Level> levels;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    int number = 0;
-    double mhz = 0;
-    if (std::sscanf(line.c_str(), " %d: %lf", &number, &mhz) == 2 && mhz > 0) levels.push_back({number, mhz});
+    Level level{};
+    if (std::sscanf(line.c_str(), " %d: %lf", &level.number, &level.mhz) == 2 && level.mhz > 0) levels.push_back(level);
   }
   return levels;
 }
@@ -246,7 +245,7 @@ class AmdgpuControl final : public Control {
   std::string card_;
   std::filesystem::path folder_, cap_;
   std::vector<Level> core_, memory_;
-  bool ceiling_ = false;
+  bool ceiling_{};
 };
 
 }  // namespace

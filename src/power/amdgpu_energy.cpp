@@ -9,26 +9,18 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "power/clock_offset.hpp"
 
 namespace ergotune {
 namespace {
 
 std::filesystem::path metrics_file(const DrmCard& card) { return card.device / "gpu_metrics"; }
 
-/// Host clock minus time since boot, in s, from the least disturbed of a few looks: a process may lose the processor between
-/// one clock and the other.
-double boot_offset() {
-  double offset = 0, narrowest = INFINITY;
-  for (int look = 0; look < 3; ++look) {
-    timespec now{};
-    const double before = host_seconds();
-    ::clock_gettime(CLOCK_BOOTTIME, &now);
-    const double after = host_seconds();
-    if (after - before >= narrowest) continue;
-    narrowest = after - before;
-    offset = 0.5 * (before + after) - static_cast<double>(now.tv_sec) - 1e-9 * static_cast<double>(now.tv_nsec);
-  }
-  return offset;
+/// s since the machine was started, its sleep included.
+double boot_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 class AmdgpuEnergy final : public SysfsSensor {
@@ -53,8 +45,8 @@ class AmdgpuEnergy final : public SysfsSensor {
     last_ = joules;
     double time = 0.5 * (before + after);
     // The driver keeps a table for a millisecond, and says when it took it. Some firmware says something else.
-    if (const double taken = metrics->taken ? *metrics->taken + boot_offset() : 0; taken > before - 0.05 && taken < after)
-      time = taken;
+    if (metrics->taken)
+      if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after) time = taken;
     // only the gain of a calibration holds for a counter
     out.push_back({time, info_.gain * joules});
     return ReadStatus::ok;

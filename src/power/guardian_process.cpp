@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -52,11 +51,29 @@ std::string guardian_program(std::string& verb) {
   return {};
 }
 
+namespace {
+
 void close_descriptors_from(int first) {
 #ifdef SYS_close_range
   if (::syscall(SYS_close_range, static_cast<unsigned>(first), ~0u, 0u) == 0) return;
 #endif
   for (int descriptor = first; descriptor < 65536; ++descriptor) ::close(descriptor);
+}
+
+}  // namespace
+
+void become(const char* program, char* const* arguments, std::span<int> kept) {
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Out of the way first, so that no dup2 overwrites what another needs.
+  for (int& descriptor : kept)
+    if ((descriptor = ::fcntl(descriptor, F_DUPFD, 10)) < 0) ::_exit(126);
+  int number = 0;
+  for (const int descriptor : kept) ::dup2(descriptor, number++);
+  close_descriptors_from(number);
+  ::execv(program, arguments);
+  ::_exit(127);
 }
 
 namespace {
@@ -67,19 +84,9 @@ namespace {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::sigaction(signal, &ignore, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Out of the way first, so that neither dup2 overwrites what the other needs.
-  const int high_socket = ::fcntl(socket, F_DUPFD, 10), high_lock = ::fcntl(lock, F_DUPFD, 10);
   const int null = ::open("/dev/null", O_RDWR);
-  if (std::min({high_socket, high_lock, null}) < 0) ::_exit(126);
-  for (const int standard : {0, 1, 2}) ::dup2(null, standard);
-  ::dup2(high_socket, 3);
-  ::dup2(high_lock, 4);
-  close_descriptors_from(5);
-  ::execv(program, arguments);
-  ::_exit(127);
+  int kept[] = {null, null, null, socket, lock};
+  become(program, arguments, kept);
 }
 
 // Reads what is there until `enough` says so, the other end closes, or time is up.

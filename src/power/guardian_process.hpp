@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <span>
 #include <string>
 
 #include "power/journal.hpp"
@@ -18,8 +19,8 @@ namespace ergotune {
 
 /// The program that understands the guardian's verb, and that verb; empty when there is none.
 std::string guardian_program(std::string& verb);
-/// Async-signal-safe.
-void close_descriptors_from(int first);
+/// In the child of a fork, async-signal-safe: starts a program that has these descriptors as 0, 1, 2, ... and no others.
+[[noreturn]] void become(const char* program, char* const* arguments, std::span<int> kept);
 
 class GuardianProcess {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/files.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensor_family.hpp"
 
@@ -57,7 +58,7 @@ class NvmlMonitor : public BoardMonitor {
   /// The plain call is deprecated in CUDA 13; the versioned one is missing before it.
   std::optional<double> temperature() const {
     const auto& nvml = library_->functions();
-    nvml::Temperature versioned{nvml::kTemperatureVersion1, 0, 0};
+    nvml::Temperature versioned{nvml::kTemperatureVersion1};
     if (nvml.temperature_v && nvml.temperature_v(board_.handle, &versioned) == nvml::kOk)
       return versioned.temperature;
     unsigned celsius = 0;
@@ -100,15 +101,9 @@ class NvmlMonitor : public BoardMonitor {
 
   static pid_t parent_of(pid_t pid) {
     // /proc/<pid>/stat: "pid (name) state ppid ..."; the name may hold anything, so start after the last ')'.
-    char text[512] = {};
-    std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-    if (!file) return 0;
-    const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    const std::string stat(text, n);
-    const auto end = stat.rfind(')');
-    int parent = 0;
-    if (end == std::string::npos || std::sscanf(stat.c_str() + end + 1, " %*c %d", &parent) != 1) return 0;
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
+    pid_t parent{};
+    std::sscanf(stat.substr(stat.rfind(')') + 1).c_str(), " %*c %d", &parent);
     return parent;
   }
   /// Below us (who may be the first process of a container), below who started us (unless that is the first process,

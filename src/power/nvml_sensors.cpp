@@ -7,6 +7,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "power/clock_offset.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensor_family.hpp"
 
@@ -81,7 +82,7 @@ SensorInfo known_semantics(const Library& library, const Board& board, Role role
       break;
   }
   // A board that works draws more than the least, less than thrice its highest limit, and never the same to the milliwatt.
-  unsigned low = 0, high = 0;
+  unsigned low{}, high{};
   info.least_power = 0.1;
   info.most_power = 5000;
   if (nvml::call(library.functions().power_limit_range, board.handle, &low, &high) == nvml::kOk && low > 1000 &&
@@ -150,7 +151,7 @@ class EnergyCounter : public NvmlSensor {
   using NvmlSensor::NvmlSensor;
   ReadStatus read(std::vector<Reading>& out) override {
     if (!(*library_)->total_energy) return missing((*library_)->total_energy.symbol());
-    unsigned long long millijoules = 0;
+    unsigned long long millijoules{};
     const double before = host_seconds();
     const int code = (*library_)->total_energy(board_.handle, &millijoules);
     const double after = host_seconds();
@@ -163,19 +164,6 @@ class EnergyCounter : public NvmlSensor {
   }
 };
 
-/// Wall clock minus host clock, in s, from the least disturbed of a few looks: a process may lose the
-/// processor between reading one clock and the other, and every reading would be misplaced by that much.
-double wall_offset() {
-  double offset = 0, narrowest = INFINITY;
-  for (int look = 0; look < 5; ++look) {
-    const double before = host_seconds(), wall = wall_seconds(), after = host_seconds();
-    if (after - before >= narrowest) continue;
-    narrowest = after - before;
-    offset = wall - 0.5 * (before + after);
-  }
-  return offset;
-}
-
 /// The driver's own buffer of power samples, with wall-clock time stamps.
 class SampleBuffer : public NvmlSensor {
  public:
@@ -185,7 +173,7 @@ class SampleBuffer : public NvmlSensor {
     if (code == nvml::kNotFound) return ReadStatus::no_new_data;
     if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
     if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
-    const double offset = wall_offset();
+    const double offset = ahead_of_host(wall_seconds);  // the buffer's stamps are the wall clock's
     bool any = false, refused = false;
     for (const auto& sample : buffer_) {
       if (sample.time <= last_) continue;
@@ -208,8 +196,8 @@ class SampleBuffer : public NvmlSensor {
  private:
   int fetch() {
     if (!(*library_)->samples) return nvml::kFunctionNotFound;
-    int type = 1;
-    unsigned count = 0;
+    int type{};
+    unsigned count{};
     if (capacity_ == 0) {
       const int code = (*library_)->samples(board_.handle, 0, 0, &type, &count, nullptr);
       if (code != nvml::kOk) return code;
@@ -219,11 +207,11 @@ class SampleBuffer : public NvmlSensor {
     count = capacity_;
     const int code = (*library_)->samples(board_.handle, 0, last_, &type, &count, buffer_.data());
     type_ = static_cast<unsigned>(type);
-    buffer_.resize(code == nvml::kOk ? std::min(count, capacity_) : 0);
+    buffer_.resize(std::min(count, capacity_));
     return code;
   }
-  unsigned capacity_ = 0, type_ = 1;
-  unsigned long long last_ = 0;
+  unsigned capacity_ = 0, type_{};
+  unsigned long long last_{};
   std::vector<nvml::Sample> buffer_;
 };
 
@@ -233,8 +221,8 @@ class PowerValue : public NvmlSensor {
   PowerValue(std::shared_ptr<const Library> library, const Board& board, SensorInfo info, std::uint32_t field)
       : NvmlSensor(std::move(library), board, std::move(info)), field_(field) {}
   ReadStatus read(std::vector<Reading>& out) override {
-    double watts = 0;
-    unsigned type = 1;
+    double watts{};
+    unsigned type{};
     const double before = host_seconds();
     if (field_ != 0) {
       if (!(*library_)->field_values) return missing((*library_)->field_values.symbol());
@@ -249,7 +237,7 @@ class PowerValue : public NvmlSensor {
       type = value.type;
     } else {
       if (!(*library_)->power_usage) return missing((*library_)->power_usage.symbol());
-      unsigned milliwatts = 0;
+      unsigned milliwatts{};
       if (const int code = (*library_)->power_usage(board_.handle, &milliwatts); code != nvml::kOk)
         return failure((*library_)->power_usage.symbol(), code);
       watts = 1e-3 * milliwatts;

@@ -44,7 +44,7 @@ void Powersensor::run() {
   std::array<unsigned char, 4096> bytes;
   std::vector<Reading> energy;
   std::vector<double> markers;
-  double last_heard = host_seconds(), last_kept = 0;
+  double last_heard = host_seconds(), last_kept{};
   try {
     while (!stop_) {
       const std::size_t n = port_.read_some(bytes, 0.05);

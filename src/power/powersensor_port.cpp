@@ -42,11 +42,11 @@ PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
 PowersensorPort::~PowersensorPort() { ::close(descriptor_); }
 
 std::size_t PowersensorPort::read_some(std::span<unsigned char> out, double seconds) {
-  pollfd wait{descriptor_, POLLIN, 0};
+  pollfd wait{descriptor_, POLLIN};
   if (poll(&wait, 1, static_cast<int>(seconds * 1000)) <= 0) return 0;
-  const ssize_t n = ::read(descriptor_, out.data(), out.size());
+  const ssize_t n = TEMP_FAILURE_RETRY(::read(descriptor_, out.data(), out.size()));
   if (n > 0) return static_cast<std::size_t>(n);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  if (n < 0 && errno == EAGAIN) return 0;
   throw Error(fmt::format("{} was disconnected", path_));
 }
 
@@ -62,13 +62,13 @@ bool PowersensorPort::read_exactly(std::span<unsigned char> out, double seconds)
 
 void PowersensorPort::write(std::span<const unsigned char> bytes) {
   while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-    if (n > 0) {
+    const ssize_t n = TEMP_FAILURE_RETRY(::write(descriptor_, bytes.data(), bytes.size()));
+    if (n >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(n));
-    } else if (n < 0 && errno == EAGAIN) {
-      pollfd wait{descriptor_, POLLOUT, 0};
-      if (poll(&wait, 1, 1000) <= 0) throw Error(fmt::format("{} takes no bytes", path_));
-    } else if (!(n < 0 && errno == EINTR)) {
+    } else if (errno == EAGAIN) {
+      pollfd wait{descriptor_, POLLOUT};
+      if (poll(&wait, 1, 1000) < 1) throw Error(fmt::format("{} takes no bytes", path_));
+    } else {
       throw Error(fmt::format("{} was disconnected", path_));
     }
   }

@@ -16,7 +16,7 @@ constexpr double kMostPower = 1000;
 struct Zone {
   std::string name;  ///< "package-0", "package-0/core", "psys"
   std::filesystem::path folder;
-  bool is_package = false;
+  bool is_package;
 };
 
 /// intel-rapl:N are packages (and psys), intel-rapl:N:M their parts. AMD's counters appear under the same
@@ -78,7 +78,7 @@ class Counter {
   std::filesystem::path file_;
   double range_;  ///< J
   std::optional<double> last_;
-  double last_time_ = 0, total_ = 0;
+  double last_time_{}, total_ = 0;
 };
 
 class RaplSensor : public SysfsSensor {

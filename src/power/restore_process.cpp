@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -21,22 +20,16 @@ namespace ergotune {
 namespace {
 
 constexpr int kPipe = 3;
+constexpr double kPatience = 0.2;  // s
 
 // In the child of a fork: async-signal-safe calls only.
 [[noreturn]] void become_restorer(const char* program, char* const* arguments, int pipe, pid_t parent) {
   // Whoever takes over from its parent carries out the whole journal: two at it would be in each other's way.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int high = ::fcntl(pipe, F_DUPFD, 10), null = ::open("/dev/null", O_RDWR);
-  if (std::min(high, null) < 0) ::_exit(126);
-  for (const int standard : {0, 1, 2}) ::dup2(null, standard);
-  ::dup2(high, kPipe);
-  close_descriptors_from(kPipe + 1);
-  ::execv(program, arguments);
-  ::_exit(127);
+  const int null = ::open("/dev/null", O_RDWR);
+  int kept[] = {null, null, null, pipe};
+  become(program, arguments, kept);
 }
 
 /// One process on its way through the journal.
@@ -49,23 +42,24 @@ class Restorer {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return;
     const pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ == 0) become_restorer(program.c_str(), arguments.data(), ends[1], parent);
+    const pid_t child = ::fork();
+    if (child == 0) become_restorer(program.c_str(), arguments.data(), ends[1], parent);
     ::close(ends[1]);
     pipe_ = ends[0];
+    if (child > 0) pid_ = child;
   }
   Restorer(const Restorer&) = delete;
   Restorer& operator=(const Restorer&) = delete;
   ~Restorer() {
-    if (pipe_ >= 0) ::close(pipe_);
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    reap(pid_, 0.2);  // one that hangs inside the kernel is not waited for
+    ::close(pipe_);
+    if (!pid_) return;
+    ::kill(*pid_, SIGKILL);
+    reap(*pid_, kPatience);  // one that hangs inside the kernel is not waited for
   }
 
   /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
   std::optional<RestoreReport> wait(double patience) {
-    if (pid_ <= 0) return std::nullopt;  // none could be started; waitpid(-1) would wait for whatever child there is
+    if (!pid_) return std::nullopt;  // none could be started
     std::string text;
     while (true) {
       pollfd polled{pipe_, POLLIN};
@@ -85,8 +79,9 @@ class Restorer {
         if (line.starts_with("at ")) at_ = std::strtoull(line.c_str() + 3, nullptr, 10);
       }
     }
-    int status = 0;
-    if (::waitpid(pid_, &status, 0) == pid_) pid_ = -1;
+    int status{};
+    (void)!TEMP_FAILURE_RETRY(::waitpid(*pid_, &status, 0));
+    pid_.reset();
     why_ = WIFSIGNALED(status) ? fmt::format("the driver's call ended the process ({})", ::strsignal(WTERMSIG(status)))
                                : fmt::format("the process ended with code {}", WEXITSTATUS(status));
     return std::nullopt;
@@ -97,7 +92,7 @@ class Restorer {
   bool hung() const { return hung_; }
 
  private:
-  pid_t pid_ = -1;
+  std::optional<pid_t> pid_;
   int pipe_ = -1;
   std::optional<std::size_t> at_;
   std::string why_;
@@ -128,7 +123,7 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
                             const ControlEnvironment& environment, const RestoreRound& asked) {
   RestoreRound round = asked;
   round.control = nullptr;
-  std::size_t steps = 0;
+  std::size_t steps{};
   try {
     const auto journal = folder.read(file);
     if (!journal) return {};

@@ -38,7 +38,7 @@ void read_meter(const nlohmann::json& meter, SensorInfo& info) {
   };
   const auto value = [&](const char* name, double& to) {
     number(meter, name, to);
-    if (const auto entry = meter.find(name); entry != meter.end() && entry->is_object()) number(*entry, "value", to);
+    if (const auto entry = meter.find(name); entry != meter.end()) number(*entry, "value", to);
   };
   value("gain", info.gain);
   value("offset", info.offset);
@@ -63,14 +63,14 @@ bool apply_stored_calibration(SensorInfo& info) {
   const auto document = nlohmann::json::parse(in, nullptr, false);
   if (!document.is_object() || document.value("driver", "") != info.driver) return false;
   const auto sensors = document.find("sensors");
-  if (sensors == document.end() || !sensors->is_object()) return false;
+  if (sensors == document.end()) return false;
   const auto found = sensors->find(sensor_role(info));
   if (found == sensors->end() || !found->is_object()) return false;
   const auto& stored = *found;
   auto number = [&](const char* name, double& to) {
     const auto entry = stored.find(name);
     if (entry == stored.end()) return;
-    const auto& value = entry->is_object() && entry->contains("value") ? (*entry)["value"] : *entry;
+    const auto& value = entry->contains("value") ? (*entry)["value"] : *entry;
     if (value.is_number() && value.get<double>() >= 0) to = value.get<double>();
   };
   number("update_period", info.update_period);
@@ -79,7 +79,7 @@ bool apply_stored_calibration(SensorInfo& info) {
   number("read_cost", info.read_cost);
   number("unit_step", info.unit_step);
   number("repeatability", info.repeatability);
-  if (const auto meter = stored.find("meter"); meter != stored.end() && meter->is_object()) read_meter(*meter, info);
+  if (const auto meter = stored.find("meter"); meter != stored.end()) read_meter(*meter, info);
   if (const auto kind = stored.value("kind", std::string{}); !kind.empty())
     for (const auto k : {SensorKind::cumulative_energy, SensorKind::instantaneous_power,
                          SensorKind::windowed_power, SensorKind::exponential_power})

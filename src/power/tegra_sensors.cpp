@@ -91,7 +91,7 @@ class TegraSensor : public SysfsSensor {
 
   ReadStatus read(std::vector<Reading>& out) override {
     const double before = host_seconds();
-    double watts = 0;
+    double watts{};
     if (!rail_.power.empty()) {
       const auto milliwatts = sysfs_.read_integer(rail_.power);
       if (!milliwatts) return fail(fmt::format("{} cannot be read", rail_.power.string()));

@@ -73,6 +73,11 @@ TEST_F(AmdgpuControls, ALevelHasAClock) {
   EXPECT_EQ(control->range(kCore).high, 1200);
   EXPECT_EQ(control->range(kCore).default_value, 1200);
   EXPECT_EQ(control->core_clocks_at(400), control->range(kCore).values);
+  ASSERT_TRUE(control->set(kCore, 1200).ok());
+  EXPECT_EQ(tree.get(card + "/pp_dpm_sclk"), "2") << "the first of two that are alike";
+  tree.put(card + "/pp_dpm_sclk", "0: 1Mhz\n1: 800Mhz *");
+  EXPECT_THAT(open()->range(kCore).values, ElementsAre(1, 800));
+  tree.put(card + "/pp_dpm_sclk", "0: 0Mhz\n1: 800Mhz *\nrubbish\n2: 1200Mhz\n3: 1200Mhz");
   remove(card + "/pp_dpm_mclk");
   control = open();
   EXPECT_FALSE(control->range(kMemory).supported);

@@ -32,14 +32,16 @@ std::vector<Reading> collect(Sensor& sensor, std::size_t wanted, ReadStatus* las
 }
 
 TEST(CommandLineOfASensor, Forms) {
-  EXPECT_EQ(parse_command_line("12.5 300")->watts, 300);
-  EXPECT_EQ(*parse_command_line("12.5 300")->time, 12.5);
-  EXPECT_EQ(parse_command_line("12.5,300.25")->watts, 300.25);
-  EXPECT_EQ(parse_command_line("12.5\t300 W\r")->watts, 300);
-  EXPECT_EQ(parse_command_line("12.5;300")->watts, 300);
-  EXPECT_EQ(*parse_command_line("12.5;300")->time, 12.5);
-  EXPECT_EQ(parse_command_line("42.5 W")->watts, 42.5);
-  EXPECT_FALSE(parse_command_line("42.5")->time);
+  for (const char* line : {"12.5 300", "12.5,300", "12.5\t300 W\r", "12.5;300", "12.5, 300\t", "12.5 300;"}) {
+    const auto parsed = parse_command_line(line);
+    ASSERT_TRUE(parsed) << line;
+    EXPECT_EQ(parsed->watts, 300) << line;
+    EXPECT_EQ(parsed->time, 12.5) << line;
+  }
+  const auto alone = parse_command_line("42.5 W");
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->watts, 42.5);
+  EXPECT_FALSE(alone->time);
   for (const char* nonsense : {"", "time watts", "1 2 3", "nan nan", "1 inf", "1 2x"})
     EXPECT_FALSE(parse_command_line(nonsense)) << nonsense;
 }
@@ -107,6 +109,14 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }
 
+// Lines can only come late: what stands between two of them is what their own clock says, whenever they come.
+TEST(CommandSensor, ALateLineStandsWhereItsClockSays) {
+  const auto sensor = open_sensor("command:echo 10 100; sleep 0.05; echo 10.001 100; sleep 60");
+  const auto readings = collect(*sensor, 2);
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_NEAR(readings[1].time - readings[0].time, 0.001, 1e-6);
+}
+
 TEST(CommandSensor, NeedsAProgram) {
   EXPECT_THROW(open_sensor("command:"), UserError);
   EXPECT_THROW(open_sensor("command"), UserError);
@@ -160,12 +170,13 @@ TEST(CommandSensor, SaysWhatWasNoPowerButNotACommentsWords) {
 }
 
 TEST(CommandSensor, TakesItsProgramAndWhatThatStartedWithIt) {
-  auto sensor = open_sensor("command:sleep 60 & echo $!; wait");
-  const auto readings = collect(*sensor, 1);
-  ASSERT_EQ(readings.size(), 1u);
-  const auto child = static_cast<pid_t>(readings[0].value);
+  auto sensor = open_sensor("command:echo $$; sleep 60 & echo $!; wait");
+  const auto readings = collect(*sensor, 2);
+  ASSERT_EQ(readings.size(), 2u);
+  const auto program = static_cast<pid_t>(readings[0].value), child = static_cast<pid_t>(readings[1].value);
   EXPECT_EQ(::kill(child, 0), 0);
   sensor.reset();
+  EXPECT_NE(::kill(program, 0), 0) << "it was reaped";
   for (int look = 0; look < 3000 && process_alive(child, process_start_ticks(child)); ++look) ::usleep(1000);
   EXPECT_FALSE(process_alive(child, process_start_ticks(child)));
 }

@@ -61,6 +61,71 @@ TEST_F(NvmlBounds, ClocksThatCannotBeReadAreAFailureOfTheDrivers) {
   EXPECT_EQ(control()->set(kMemory, 1593).status, ControlStatus::not_supported);
 }
 
+TEST_F(NvmlBounds, WhatFailedOnceIsAskedAgainAndWhatIsKnownIsNot) {
+  auto board = control();
+  fake().add_fault("nvmlDeviceGetSupportedGraphicsClocks", 999, 0, 1);
+  EXPECT_THAT(board->core_clocks_at(2619), IsEmpty());
+  const auto clocks = board->core_clocks_at(2619);
+  EXPECT_FALSE(clocks.empty());
+  fake().add_fault("nvmlDeviceGetSupportedGraphicsClocks", 999);
+  EXPECT_EQ(board->core_clocks_at(2619), clocks);
+}
+
+TEST_F(NvmlBounds, AListThatDoesNotFitIsAskedForOnceMore) {
+  fake().add_fault("nvmlDeviceGetSupportedMemoryClocks", 7, 0, 1);  // more than anybody has expected
+  EXPECT_FALSE(control()->range(kMemory).values.empty());
+  fake().clear_faults();
+  fake().add_fault("nvmlDeviceGetSupportedMemoryClocks", 999, 0, 1);
+  EXPECT_TRUE(control()->range(kMemory).values.empty()) << "a failure is one";
+}
+
+TEST_F(NvmlBounds, AClockOfASettingIsToldWhereItCanBeRead) {
+  fake().add_fault("nvmlDeviceGetClockInfo", 999);
+  fake().board().locked = 1;
+  fake().board().locked_min = fake().board().locked_max = 1200;
+  fake().set_activity(1);
+  const auto words = control()->foreign_setting();
+  fake().clear_faults();
+  const auto better = control()->foreign_setting();
+  if (!words.empty()) {
+    EXPECT_THAT(words, HasSubstr("it is held by a clock setting"));
+    EXPECT_THAT(better, HasSubstr("it runs at"));
+  }
+}
+
+TEST_F(NvmlBounds, PersistenceIsLookedAtOnce) {
+  fake().board().persistence = 1;
+  auto changed = control();
+  ASSERT_TRUE(changed->set(kPower, 300).ok());
+  fake().board().persistence = 0;  // somebody else
+  const auto before = calls();
+  ASSERT_TRUE(changed->set(kPower, 310).ok());
+  EXPECT_THAT(calls_since(before), ElementsAre("SetPowerManagementLimit 310000"));
+}
+
+TEST_F(NvmlBounds, AMemoryClockAloneIsApplied) {
+  const auto session = open();
+  EXPECT_TRUE(session->apply({{kMemory, 1593}}).ok());
+  EXPECT_TRUE(session->apply({{kCore, 990}}).ok());
+  EXPECT_EQ(session->apply({{kMemory, 1593}, {kCore, 991}}).status, ControlStatus::invalid_value);
+}
+
+TEST_F(NvmlBounds, ALockThatTheBoardTookIsWrittenDownAsTaken) {
+  const auto session = open();
+  const auto journalled = [&](const std::string& kind) -> std::string {
+    const auto journals = list_journals(environment);
+    for (const auto& step : journals.at(0).steps)
+      if (step.kind == kind) return "\"" + step.value + "\"";
+    return "";
+  };
+  ASSERT_TRUE(session->set(kCore, 990).ok());
+  EXPECT_EQ(journalled("nvml-locked-core-clocks"), "\"taken\"");
+  EXPECT_EQ(journalled("nvml-locked-memory-clocks"), "") << "it was not touched";
+  ASSERT_TRUE(session->set(kMemory, 1593).ok());
+  EXPECT_EQ(journalled("nvml-locked-memory-clocks"), "\"taken\"");
+  EXPECT_TRUE(session->finish().complete);
+}
+
 TEST_F(NvmlBounds, WhatCouldNotBeRememberedIsNotChanged) {
   auto forgetful = open_control("nvml:0", environment);
   EXPECT_EQ(forgetful->set(kPower, 300).status, ControlStatus::not_supported);

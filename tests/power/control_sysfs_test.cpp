@@ -10,6 +10,7 @@
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/control_backends.hpp"
 #include "power/control_sysfs.hpp"
+#include "power/effective_user.hpp"
 
 namespace ergotune {
 namespace {
@@ -75,6 +76,30 @@ TEST_F(SysfsControls, TegraPinsTheClockAndPutsItBack) {
 
   restore_all(*control, steps);
   EXPECT_EQ(tree.contents(), before);
+}
+
+TEST_F(SysfsControls, ATegraWithoutAGateOrWithAClockOfNothing) {
+  control_trees::add_tegra(tree);
+  const std::string gpu = kTegraGpu;
+  std::filesystem::remove(tree.real(gpu + "/device/railgate_enable"));
+  tree.put(gpu + "/available_frequencies", "0 1 306000000");
+  const auto control = open_control("tegra", environment);
+  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values, ElementsAre(1e-6, 306)) << "no clock is 0";
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 306).ok());
+  EXPECT_FALSE(std::filesystem::exists(tree.real(gpu + "/device/railgate_enable")));
+  EXPECT_EQ(control->snapshot().size(), 1u);
+}
+
+TEST_F(SysfsControls, BothBoundsMustBeWritable) {
+  control_trees::add_tegra(tree);
+  std::filesystem::permissions(tree.root(), std::filesystem::perms(0755));
+  const auto control = open_control("tegra", environment);
+  for (const auto& [min, max] : {std::pair{0666, 0444}, {0444, 0666}, {0666, 0666}}) {
+    ::chmod(tree.real(std::string(kTegraGpu) + "/min_freq").c_str(), static_cast<mode_t>(min));
+    ::chmod(tree.real(std::string(kTegraGpu) + "/max_freq").c_str(), static_cast<mode_t>(max));
+    const EffectiveUser nobody;
+    EXPECT_EQ(control->permitted(), min == max);
+  }
 }
 
 // The kernel refuses min > max at every moment: the files here do not, so the order is observed through one

@@ -162,6 +162,10 @@ TEST_F(CpuClocks, TheMonitorTellsTheFastestCore) {
   put("policy0/scaling_cur_freq", "2500000");
   put("policy4/scaling_cur_freq", "0");
   EXPECT_NEAR(monitor->read().core_clock_mhz.value_or(0), 2500, 1e-9);
+  put("policy0/scaling_cur_freq", "0");
+  EXPECT_FALSE(monitor->read().core_clock_mhz) << "no clock is 0";
+  put("policy0/scaling_cur_freq", "1");
+  EXPECT_NEAR(monitor->read().core_clock_mhz.value_or(0), 1e-3, 1e-9);
   put("policy4/scaling_cur_freq", "3100000");
   EXPECT_NEAR(monitor->read().core_clock_mhz.value_or(0), 3100, 1e-9);
   EXPECT_EQ(monitor_for_control("cpufreq:0"), nullptr);
@@ -203,6 +207,18 @@ TEST_F(SysfsFiles, ARangeIsRestoredWhereItDiffers) {
   std::filesystem::remove(tree.real("/f/max"));
   std::filesystem::create_symlink("/dev/null", tree.real("/f/max"));  // takes what is written, and keeps nothing
   EXPECT_EQ(restore_range(sysfs, files, "100 200").status, ControlStatus::failed);
+}
+
+TEST_F(SysfsFiles, WhatCannotBeReadIsNotKept) {
+  std::vector<RestoreStep> steps;
+  tree.put("/f/min", "100");
+  snapshot_range(sysfs, files, steps);
+  EXPECT_TRUE(steps.empty());
+  put("100", "200");
+  snapshot_range(sysfs, files, steps);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].value, "100 200");
+  EXPECT_EQ(steps[0].target, "/f/min");
 }
 
 TEST_F(SysfsFiles, ATextIsRestoredAndVerified) {

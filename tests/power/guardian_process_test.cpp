@@ -209,6 +209,7 @@ TEST_F(GuardianOfOurs, HasTheSocketTheLockAndNothingElse) {
     EXPECT_NE(std::filesystem::read_symlink(entry.path(), gone), tree.root() / "ours") << entry.path();
   }
   EXPECT_EQ(::getsid(guardian.pid()), guardian.pid());
+  EXPECT_TRUE(guardian.finish(report, kPatience));
 }
 
 TEST_F(GuardianOfOurs, ThatWasKilledSaysNothing) {

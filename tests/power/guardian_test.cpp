@@ -153,6 +153,7 @@ TEST_F(Sessions, AKilledGuardianIsReplaced) {
 }
 
 TEST_F(Sessions, WhenNoOtherGuardianCanBeStartedEverythingIsPutBackAtOnce) {
+  take_failed_restores();
   ControlSessionOptions options;
   options.guardian_timeout = 5;
   auto session = open(options);

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -69,7 +70,8 @@ struct HelperClient : ::testing::Test {
   control_trees::Tree tree, state;
   ControlEnvironment environment;
   std::string reason;
-  std::size_t asked = 0;
+  std::atomic<std::size_t> asked = 0;
+  std::atomic<bool> gone = false;
   std::unique_ptr<Service> service;
   std::uint64_t number = 0;
   std::unique_ptr<Listener> listener;
@@ -83,14 +85,14 @@ struct HelperClient : ::testing::Test {
   }
   void TearDown() override { listener.reset(); }
   /// ergotuned, as far as a client sees it.
-  void serve(const std::string& rule = "devices=[\"*\"]\ncore_clock_mhz=[400, 1100]") {
-    const auto policy = parse_policy("[[allow]]\nusers=[" + std::to_string(::geteuid()) + "]\n" + rule, "p");
+  void serve(const std::string& rule = "devices=[\"*\"]\ncore_clock_mhz=[400, 1100]", const std::string& bounds = "") {
+    const auto policy = parse_policy(bounds + "[[allow]]\nusers=[" + std::to_string(::geteuid()) + "]\n" + rule, "p");
     service = std::make_unique<Service>(policy, Devices::of(environment), [](const auto&) {});
     std::string hello;
     number = service->connect({::getpid(), ::geteuid(), {}}, 77, hello);
     listen(hello, [this](std::string_view bytes) {
       ++asked;
-      return service->handle(number, bytes, 1000);
+      return gone ? std::string() : service->handle(number, bytes, 1000);
     });
   }
   void listen(const std::string& hello, const Listener::Answerer& answer) {
@@ -119,7 +121,7 @@ TEST_F(HelperClient, SetsAndPutsBackWhatTheDaemonLetsIt) {
   EXPECT_TRUE(control->permitted());
   EXPECT_FALSE(control->may_hide_a_lock());
   EXPECT_EQ(control->clock_tolerance(), open_control("tegra", environment)->clock_tolerance());
-  const auto before = asked;
+  const auto before = asked.load();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(control->range(kCore).high, 1020) << "narrowed to the policy";
     EXPECT_EQ(control->core_clocks_at(0).size(), 7u);
@@ -150,6 +152,45 @@ TEST_F(HelperClient, ASessionLeavesLockAndJournalToTheDaemon) {
   EXPECT_EQ(clock(), "1300500000");
 }
 
+TEST_F(HelperClient, ALeaseLastsAsThePolicySaysAndIsRenewedInTime) {
+  serve("devices=[\"*\"]\ncore_clock_mhz=[400, 1100]", "lease_seconds=7\n");
+  auto control = open();
+  ASSERT_TRUE(control->acquire("tune", false).ok());
+  EXPECT_NEAR(service->next_expiry(1000), 7, 1e-9);
+  EXPECT_TRUE(control->release().ok());
+  control.reset();
+  listener.reset();
+  std::filesystem::remove(environment.helper_socket);
+  serve("devices=[\"*\"]\ncore_clock_mhz=[400, 1100]", "lease_seconds=1\n");
+  control = open();
+  ASSERT_TRUE(control->acquire("tune", false).ok());
+  const auto before = asked.load();
+  for (int look = 0; look < 60000 && asked == before; ++look) ::usleep(1000);
+  EXPECT_GT(asked, before) << "without being told to";
+  EXPECT_TRUE(control->release().ok());
+}
+
+TEST_F(HelperClient, ASessionWhoseDaemonHasGoneSaysSoAtItsEnd) {
+  serve();
+  take_failed_restores();
+  auto session = ControlSession::open(open());
+  ASSERT_TRUE(session->set(kCore, 1020).ok());
+  gone = true;
+  const auto report = session->finish();
+  EXPECT_FALSE(report.complete);
+  EXPECT_THAT(report.summary, HasSubstr("tegra: ergotuned has gone"));
+  EXPECT_EQ(take_failed_restores().size(), 1u);
+}
+
+TEST_F(HelperClient, ADaemonOfRootsServesOthers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  serve();
+  std::filesystem::permissions(tree.root(), std::filesystem::perms(0755));
+  std::filesystem::permissions(state.root(), std::filesystem::perms(0755));
+  const EffectiveUser nobody;
+  EXPECT_NE(open(), nullptr) << reason;
+}
+
 TEST_F(HelperClient, ASecondLeaseIsRefused) {
   serve();
   auto first = open();
@@ -175,6 +216,12 @@ TEST_F(HelperClient, WhereNobodyListensItSaysSo) {
   EXPECT_THAT(refusal(), HasSubstr("ergotuned is not there"));
   environment.helper_socket = "/tmp/" + std::string(200, 'x');
   EXPECT_THAT(refusal(), HasSubstr("ergotuned is not there"));
+  // as long as an address can be, and too long by one
+  for (const auto& [length, words] : {std::pair{107u, "no socket"}, {108u, "is not there"}}) {
+    environment.helper_socket = state.root() / std::string(length - state.root().string().size() - 1, 'x');
+    std::ofstream(environment.helper_socket) << "text";
+    EXPECT_THAT(refusal(), HasSubstr(words)) << length;
+  }
   environment.helper_socket = socket;
   std::ofstream(socket) << "text";
   EXPECT_THAT(refusal(), HasSubstr("no socket"));

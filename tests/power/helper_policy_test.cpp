@@ -9,6 +9,7 @@
 
 #include "ergotune/base/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/effective_user.hpp"
 
 namespace ergotune::helper {
 namespace {
@@ -168,6 +169,42 @@ TEST(HelperPolicy, AFileOfASensibleSizeIsRead) {
     else
       EXPECT_THROW(load_policy(file.string()), UserError) << size;
   }
+}
+
+TEST(HelperPolicy, AFileIsReadToItsLastByte) {
+  control_trees::Tree tree;
+  const auto file = tree.root() / "policy.toml";
+  chmod(tree.root().c_str(), 0755);
+  const std::string end = "\nburst = 22";
+  for (const std::size_t size : {4096u, 4097u}) {
+    std::ofstream(file) << "#" << std::string(size - 1 - end.size(), 'x') << end;
+    chmod(file.c_str(), 0644);
+    EXPECT_EQ(load_policy(file.string()).burst, 22) << size;
+  }
+}
+
+TEST(HelperPolicy, AUsersOwnOrRootsFileIsTrusted) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  control_trees::Tree tree;
+  const auto file = tree.root() / "policy.toml";
+  std::ofstream(file) << kText;
+  chmod(tree.root().c_str(), 0755);
+  chmod(file.c_str(), 0644);
+  const auto refused = [&] {
+    const EffectiveUser nobody;
+    try {
+      load_policy(file.string());
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(), "") << "root's, for anybody";
+  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(refused(), "") << "one's own";
+  EXPECT_THROW(load_policy(file.string()), UserError) << "for root it is another's";
+  ASSERT_EQ(chown(tree.root().c_str(), 1000, 1000), 0);
+  EXPECT_THAT(refused(), HasSubstr("lies in a folder that others can write"));
 }
 
 TEST(HelperPolicy, AFileThatOthersCanWriteIsRefused) {

@@ -46,6 +46,7 @@ struct HelperService : ::testing::Test {
     Header header;
     EXPECT_TRUE(decode_answer(hello, header));
     EXPECT_EQ(header.nonce, client.nonce);
+    EXPECT_EQ(header.sequence, 0u);
     return client;
   }
   Answer ask(Client& client, const Request& request) {
@@ -344,6 +345,20 @@ TEST_F(HelperService, CoreClocksAreNarrowedToThePolicy) {
   EXPECT_TRUE(std::get<ClocksAnswer>(ask(stranger, CoreClocksRequest{"tegra", 0})).values.empty());
   EXPECT_TRUE(std::get<ClocksAnswer>(ask(client, CoreClocksRequest{"nothing", 0})).values.empty());
   EXPECT_FALSE(std::get<RangeAnswer>(ask(client, RangeRequest{"nothing", kCore})).range.supported);
+}
+
+TEST_F(HelperService, TheEndOfALeaseIsToldAsThatOfItsHolder) {
+  auto client = come(1000, 4242);
+  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  service->disconnect(client.number);
+  EXPECT_EQ(log.back(), "uid 1000 pid 4242: end of the lease of tegra (the client has gone): put back");
+}
+
+TEST_F(HelperService, ADeviceThatHasGoneIsNoMoreListed) {
+  auto client = come(1000);
+  ASSERT_THAT(std::get<DevicesAnswer>(ask(client, ListRequest{})).devices, SizeIs(1));
+  std::filesystem::remove_all(tree.real(kTegraGpu));
+  EXPECT_THAT(std::get<DevicesAnswer>(ask(client, ListRequest{})).devices, SizeIs(0));
 }
 
 TEST_F(HelperService, AShorterPolicyShortensLeases) {

@@ -4,13 +4,16 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
+#include "base/process.hpp"
 #include "ergotune/base/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/journal.hpp"
@@ -21,6 +24,29 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kEarlier = R"({
+ "format": "ergotune-journal",
+ "version": 1,
+ "device": "nvml:0",
+ "reopen_id": "nvml:GPU-1",
+ "device_key": "GPU-1",
+ "boot_id": "7d0b4a52",
+ "pid": 4242,
+ "start_ticks": 99,
+ "command": "tune \"gr\u00f6\u00dfe\"",
+ "since": 1750000000.0,
+ "steps": [
+  {
+   "kind": "nvml-power-limit",
+   "target": "GPU-1",
+   "value": "250000",
+   "quantity": "power_limit_w"
+  }
+ ],
+ "checksum": "d76529aa5456df03b50055ecd8cf5ea1"
+}
+)";
 
 Journal small_journal() {
   Journal journal;
@@ -76,6 +102,30 @@ TEST(JournalDocuments, AreReadWholeOrRefused) {
   EXPECT_THROW(parse_journal(""), Error);
 }
 
+// As ergotune 1 has written it: a journal that waits on a disk is read by whatever comes later.
+TEST(JournalDocuments, OfEarlierDaysAreReadAsTheyWere) {
+  const auto journal = parse_journal(kEarlier);
+  EXPECT_EQ(journal.device_key, "GPU-1");
+  EXPECT_EQ(journal.command, "tune \"gr\xc3\xb6\xc3\x9f" "e\"");
+  ASSERT_EQ(journal.steps.size(), 1u);
+  EXPECT_EQ(journal.steps[0].quantity, ControlQuantity::power_limit_w);
+  const auto again = format_journal(journal);
+  EXPECT_EQ(again, kEarlier);
+  EXPECT_TRUE(std::all_of(again.begin(), again.end(), [](unsigned char c) { return c < 0x80; })) << "whatever a command holds";
+}
+
+TEST(Processes, HaveTheTimeAtWhichTheyBegan) {
+  const auto ticks_now = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return (static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)) * static_cast<double>(::sysconf(_SC_CLK_TCK));
+  };
+  const double before = ticks_now();
+  const auto child = ChildProcess::start({"/bin/sleep", "1000"});
+  EXPECT_GE(static_cast<double>(process_start_ticks(child.pid())), before - 2);
+  EXPECT_LE(static_cast<double>(process_start_ticks(child.pid())), ticks_now() + 2);
+}
+
 TEST(Processes, ThatHaveEndedAreNotAliveThoughNobodyHasAskedForThem) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -85,6 +135,7 @@ TEST(Processes, ThatHaveEndedAreNotAliveThoughNobodyHasAskedForThem) {
   EXPECT_FALSE(process_alive(child, ticks));
   ::waitpid(child, nullptr, 0);
   EXPECT_FALSE(process_alive(child, ticks));
+  EXPECT_FALSE(process_alive(child, 0));
   EXPECT_EQ(process_start_ticks(child), 0u);
   EXPECT_FALSE(process_alive(-1, 0));
   EXPECT_TRUE(process_alive(1, process_start_ticks(1)));
@@ -141,10 +192,37 @@ TEST_F(JournalFolder, LongCommandsAndJournalsComeBackWhole) {
 TEST_F(JournalFolder, AFileIsNoFolder) {
   std::ofstream(tree.root() / "file") << "x";
   EXPECT_THROW(StateFolder::open(tree.root() / "file"), UserError);
+  ::chmod(path.c_str(), 0777);
+  try {
+    StateFolder::open(path);
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("(mode 777)"));
+  }
   if (::geteuid() == 0) {
+    ::chmod(path.c_str(), 0700);
     ASSERT_EQ(::chown(path.c_str(), 1000, 1000), 0);
     EXPECT_THROW(StateFolder::open(path), UserError) << "somebody else's";
   }
+}
+
+TEST_F(JournalFolder, AJournalOfSomebodyElsesIsNotRead) {
+  folder.write(small_journal());
+  const auto file = folder.journal_file("key");
+  ::chmod(file.c_str(), 0620);
+  EXPECT_THROW(folder.read(file), Error);
+  ::chmod(file.c_str(), 0644);
+  EXPECT_TRUE(folder.read(file)) << "others may look";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(::chown(file.c_str(), 1000, 1000), 0);
+  EXPECT_THROW(folder.read(file), Error);
+}
+
+TEST_F(JournalFolder, ALockIsItsOwnersOnly) {
+  const auto lock = DeviceLock::try_take(folder, "key");
+  struct stat info {};
+  ASSERT_EQ(::stat(folder.lock_file("key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
 }
 
 TEST_F(JournalFolder, ALockMovesWithItsOwner) {

@@ -81,8 +81,40 @@ TEST_F(KeptValues, IdlePowerIsTheCalibrations) {
     with(none);
     EXPECT_FALSE(calibrated_idle_power(info)) << none;
   }
+  with(R"({"value": 0.5, "low": 0.4, "high": 0.6})");
+  EXPECT_TRUE(calibrated_idle_power(info)) << "as little as it may be";
+  stored("{");
+  EXPECT_FALSE(calibrated_idle_power(info));
   with(R"({"value": 20, "low": 18, "high": 22})");
   info.driver = "551";
+  EXPECT_FALSE(calibrated_idle_power(info));
+}
+
+TEST_F(KeptValues, ACalibrationMaySayLittle) {
+  const auto with = [&](const std::string& entry) {
+    info.gain = 1;
+    info.gain_error = 0.25;
+    info.offset = 7;
+    info.window = 9;
+    stored(R"({"driver": "550", "sensors": {"energy": )" + entry + "}}");
+    EXPECT_TRUE(apply_stored_calibration(info)) << entry;
+  };
+  for (const char* entry : {"{}", R"({"meter": 3})", R"({"meter": {}})", R"({"window": {"low": 1}})", R"({"meter": {"gain": "two"}})"}) {
+    with(entry);
+    EXPECT_EQ(info.gain, 1) << entry;
+    EXPECT_EQ(info.gain_error, 0.25) << entry;
+    EXPECT_EQ(info.offset, 7) << entry;
+    EXPECT_EQ(info.window, 9) << entry;
+  }
+  with(R"({"meter": {"gain": 2}})");
+  EXPECT_EQ(info.gain, 2);
+  EXPECT_EQ(info.gain_error, 0.25) << "a number alone leaves that open";
+  with(R"({"meter": {"gain": {"value": 0.5, "low": 0.402, "high": 0.598}}})");
+  EXPECT_NEAR(info.gain_error, 0.1, 1e-9);
+  with(R"({"meter": {"gain": {"value": 0, "low": -1, "high": 1}}})");
+  EXPECT_EQ(info.gain_error, 0.25) << "a gain of nothing has no share";
+  for (const char* name : {"ERGOTUNE_DATA_DIR", "XDG_DATA_HOME", "HOME"}) unsetenv(name);
+  EXPECT_FALSE(apply_stored_calibration(info)) << "there is no place";
   EXPECT_FALSE(calibrated_idle_power(info));
 }
 

@@ -36,6 +36,41 @@ TEST(NvmlValues, AreNumbersOfTheirType) {
   EXPECT_EQ(as(7, &nvml::Value::ui, 5u), 0) << "no type that there is";
 }
 
+/// A child's child, in a group of its own; an orphan where its parent has ended.
+struct Grandchild {
+  pid_t parent, pid = 0;
+  explicit Grandchild(bool orphan) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    parent = ::fork();
+    if (parent == 0) {
+      if (::fork() == 0) {
+        ::setpgid(0, 0);
+        const pid_t self = ::getpid();
+        (void)!::write(ends[1], &self, sizeof self);
+        ::pause();
+      }
+      if (!orphan) ::pause();
+      ::_exit(0);
+    }
+    EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    if (orphan) ::waitpid(parent, nullptr, 0);
+    for (const int end : ends) ::close(end);
+    ended = orphan;
+  }
+  ~Grandchild() {
+    ::kill(pid, SIGKILL);
+    if (ended) return;
+    ::kill(parent, SIGKILL);
+    ::waitpid(parent, nullptr, 0);
+  }
+  Grandchild(const Grandchild&) = delete;
+  Grandchild& operator=(const Grandchild&) = delete;
+
+ private:
+  bool ended = false;
+};
+
 struct NvmlBoards : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=hopper devices=2"};
   void SetUp() override {
@@ -95,6 +130,16 @@ TEST_F(NvmlBoards, ALostOneHidesNoOther) {
   EXPECT_EQ(library->driver_version(), "580.159.00");
 }
 
+TEST_F(NvmlBoards, ADriverThatDoesNotBeginIsNone) {
+  nvml.add_fault("nvmlInit_v2", 9);
+  std::string reason;
+  EXPECT_EQ(nvml::Library::open(&reason), nullptr);
+  EXPECT_THAT(reason, testing::AllOf(HasSubstr("nvmlInit"), HasSubstr("NVML code 9")));
+  nvml.clear_faults();
+  nvml.add_fault("nvmlDeviceGetCount_v2", 999);
+  EXPECT_EQ(nvml::Library::open(), nullptr);
+}
+
 TEST_F(NvmlBoards, FactsAreThoseThatTheDriverTells) {
   EXPECT_FALSE(nvml_board_facts("GPU-somebody-else"));
   EXPECT_FALSE(nvml_board_facts(""));
@@ -139,6 +184,8 @@ TEST_F(NvmlBoards, EveryGenerationStartsFromWhatIsKnownOfIt) {
   become("kepler");
   EXPECT_EQ(info("instant").kind, SensorKind::exponential_power);
   EXPECT_EQ(info("instant").window, 0.83);
+  nvml.board().architecture = nvml::kMaxwell;
+  EXPECT_EQ(info("instant").kind, SensorKind::exponential_power) << "and the one after it";
 }
 
 TEST_F(NvmlBoards, OfAnUnknownGenerationAreAskedForEverything) {
@@ -152,6 +199,34 @@ TEST_F(NvmlBoards, OfAnUnknownGenerationAreAskedForEverything) {
   EXPECT_EQ(open_sensor("nvml:0/average")->read(out), ReadStatus::ok) << "the plain call averages too";
   nvml.add_fault("nvmlDeviceGetPowerUsage", 3);
   EXPECT_THROW(open_sensor("nvml:0/average"), UserError);
+  EXPECT_NO_THROW(open_sensor("nvml:0/instant")) << "a field of its own";
+}
+
+TEST_F(NvmlBoards, WhatThereIsNotIsAnotherThingThanAFailure) {
+  const auto sensor = open_sensor("nvml:0/energy");
+  std::vector<Reading> out;
+  for (const auto& [code, status] : {std::pair{3, ReadStatus::not_supported}, {13, ReadStatus::not_supported}, {26, ReadStatus::not_supported},
+                                     {4, ReadStatus::failed}, {15, ReadStatus::failed}}) {
+    nvml.add_fault("nvmlDeviceGetTotalEnergyConsumption", code);
+    EXPECT_EQ(sensor->read(out), status) << code;
+    nvml.clear_faults();
+  }
+}
+
+TEST_F(NvmlBoards, APowerIsCorrectedByItsCalibration) {
+  nvml.board().instant.gain = 0;
+  nvml.board().instant.offset = 100;
+  const auto sensor = open_sensor("nvml:0/instant");
+  SensorInfo corrected = sensor->info();
+  corrected.gain = 2;
+  corrected.offset = 7;
+  sensor->set_info(corrected);
+  std::vector<Reading> out;
+  const double before = host_seconds();
+  ASSERT_EQ(sensor->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out[0].value, 207, 1e-6);
+  EXPECT_GE(out[0].time, before);
+  EXPECT_LE(out[0].time, host_seconds());
 }
 
 TEST_F(NvmlBoards, NoBoardDrawsMoreThanThriceItsLimitOrNextToNothing) {
@@ -264,6 +339,9 @@ TEST_F(NvmlBoards, WorkersOfOursAreNotForeignButThoseWhoLeftOurSessionAre) {
   const auto worker = ChildProcess::start({"/bin/sleep", "100"});
   EXPECT_THAT(foreign({worker.pid()}), IsEmpty()) << "in a group of its own, but of our session";
   EXPECT_THAT(foreign({getpid(), getppid()}), IsEmpty());
+  const Grandchild below(false), orphan(true);
+  EXPECT_THAT(foreign({below.pid}), IsEmpty()) << "a worker's worker";
+  EXPECT_THAT(foreign({orphan.pid, worker.pid()}), ElementsAre(orphan.pid)) << "of our session, but nobody's of ours any more";
   int left[2];
   ASSERT_EQ(::pipe(left), 0);
   const pid_t other = ::fork();

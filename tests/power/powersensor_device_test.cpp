@@ -2,9 +2,13 @@
 // the thread that plays the device comes to run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
 
 #include "ergotune/base/error.hpp"
 #include "fakes/powersensor/fake_powersensor.hpp"
+#include "power/effective_user.hpp"
 #include "power/powersensor.hpp"
 
 using namespace ergotune;
@@ -46,6 +50,9 @@ void expect_steady_power(Open open) {
   info.gain = 2;
   sensor->set_info(info);
   EXPECT_NEAR(mean_power(readings_of(*sensor)), 240, 6) << "as its calibration corrects it";
+  info.offset = 1e6;
+  sensor->set_info(info);
+  EXPECT_GT(readings_of(*sensor).front().value, 1e6);
 }
 
 TEST(Powersensor3Device, IntegratesItsPower) { expect_steady_power<FakePowersensor3>(open_powersensor3); }
@@ -104,9 +111,83 @@ TEST_F(SerialLine, IsRawAndWholeBytes) {
   EXPECT_EQ(line.c_cc[VMIN], 1);
   EXPECT_EQ(line.c_cc[VTIME], 0);
   port.write('S');
-  char byte = 0;
-  EXPECT_EQ(::read(master, &byte, 1), 1);
-  EXPECT_EQ(byte, 'S');
+  char bytes[2]{};
+  EXPECT_EQ(::read(master, bytes, sizeof bytes), 1);
+  EXPECT_EQ(bytes[0], 'S');
+}
+
+TEST_F(SerialLine, WhatStandsInTheWayIsSaid) {
+  EXPECT_THAT(refusal("/no/such/line", open_powersensor3), testing::AllOf(HasSubstr("cannot open /no/such/line"), testing::Not(HasSubstr("dialout"))));
+  EXPECT_THAT(refusal("powersensor3:/no/such/line", open_sensor), HasSubstr("cannot open /no/such/line"));
+  EXPECT_THAT(refusal("powersensor2:/no/such/line", open_sensor), HasSubstr("cannot open /no/such/line"));
+  if (::access("/dev/ttyACM0", F_OK) != 0) {
+    EXPECT_THAT(refusal("powersensor3", open_sensor), HasSubstr("cannot open /dev/ttyACM0"));
+    EXPECT_THAT(refusal("powersensor2", open_sensor), HasSubstr("cannot open /dev/ttyACM0"));
+  }
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  const EffectiveUser nobody;
+  EXPECT_THAT(refusal(path, open_powersensor3), HasSubstr("be a member of its group"));
+}
+
+TEST_F(SerialLine, IsDrainedForAWhileThoughItNeverRests) {
+  PowersensorPort port(path);
+  std::atomic<bool> done = false;
+  std::thread device([&] {
+    while (!done) (void)!::write(master, "never", 5);
+  });
+  port.drain(0.001);
+  done = true;
+  std::array<unsigned char, 4096> bytes{};
+  while (port.read_some(bytes, 0.05) > 0) {
+  }
+  device.join();
+}
+
+/// A PowerSensor 2 of one sensor that is played by hand.
+struct PlayedPowersensor2 : SerialLine {
+  std::unique_ptr<Powersensor> sensor;
+  void SetUp() override {
+    SerialLine::SetUp();
+    std::thread device([this] {
+      char asked = 0;
+      while (asked != 'r' && ::read(master, &asked, 1) == 1) {
+      }
+      std::array<float, 15> memory{};
+      memory[0] = 12;
+      memory[1] = memory[4] = memory[7] = memory[10] = memory[13] = 1;
+      say(std::string(reinterpret_cast<const char*>(memory.data()), sizeof memory));
+    });
+    sensor = open_powersensor2(path);
+    device.join();
+  }
+  void TearDown() override {
+    sensor.reset();
+    SerialLine::TearDown();
+  }
+  std::vector<Reading> burst(int items, std::size_t wanted) {
+    std::string bytes;
+    for (int i = 0; i < items; ++i) bytes += "\x13\xe8";  // sensor 0, level 0x268
+    say(bytes);
+    return readings_of(*sensor, wanted);
+  }
+};
+
+// No stamps: the samples of a burst were taken evenly since the last one.
+TEST_F(PlayedPowersensor2, SpreadsABurst) {
+  const double watts = (0x268 - 512) * 2.5 / 512 * 12;
+  const auto first = burst(3, 1);
+  ASSERT_EQ(first.size(), 1u) << "at one time";
+  EXPECT_EQ(first[0].value, 0);
+  ::usleep(50000);
+  const auto second = burst(10, 10);
+  ASSERT_EQ(second.size(), 10u);
+  const double step = (second.back().time - first[0].time) / 10;
+  EXPECT_GE(step, 0.005);
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    EXPECT_NEAR(second[i].time - first[0].time, step * static_cast<double>(i + 1), 1e-6);
+    EXPECT_NEAR(second[i].value, watts * step * static_cast<double>(i + 1), 1e-6);
+  }
 }
 
 TEST_F(SerialLine, IsReadUntilThereIsEnoughOrTimeIsUp) {

@@ -151,6 +151,7 @@ TEST(TegraRails, OfTheOlderDriverHavePowerOrBothOfItsParts) {
   const std::string chip = std::string(XavierTree::kChip) + "/", device = chip + "iio:device0/";
   EXPECT_EQ(sensors_of("tegra").at(0).unit_step, 1e-3);
   EXPECT_EQ(sensors_of("tegra").at(1).unit_step, 0) << "a product of two";
+  EXPECT_EQ(sensors_of("tegra").at(0).update_period, 0) << "the driver does not tell";
   tree.power(0, 0.5);
   EXPECT_EQ(value_of("tegra:GPU"), 0.5);
   tree.put(device + "rail_name_3", "SUM");
@@ -177,6 +178,12 @@ TEST(TegraBoards, TheMonitorFindsEitherDriversThermalZone) {
   EXPECT_EQ(monitor_for_control("tegra")->read().temperature_c, -40);
   tree.put("/sys/class/devfreq/17000000.gv11b/cur_freq", 0);
   EXPECT_FALSE(monitor_for_control("tegra")->read().core_clock_mhz);
+  tree.put("/sys/class/devfreq/17000000.gv11b/cur_freq", 1);
+  EXPECT_NEAR(monitor_for_control("tegra")->read().core_clock_mhz.value_or(0), 1e-6, 1e-12);
+  tree.put("/sys/class/thermal/thermal_zone3/temp", -99999);
+  EXPECT_TRUE(monitor_for_control("tegra")->read().temperature_c);
+  tree.put("/sys/class/thermal/thermal_zone3/temp", -100000);
+  EXPECT_FALSE(monitor_for_control("tegra")->read().temperature_c);
   tree.remove("/sys/class/thermal");
   EXPECT_FALSE(monitor_for_control("tegra")->read().temperature_c);
   tree.remove("/sys/class/devfreq");
@@ -222,6 +229,8 @@ TEST(AmdgpuCards, TheMonitorIsFoundByItsControl) {
   EXPECT_EQ(state.temperature_c, 70);
   EXPECT_NEAR(state.core_voltage_v.value_or(0), 0.85, 1e-12);
   EXPECT_FALSE(state.core_clock_mhz) << "no clock is 0";
+  tree.put(hwmon + "freq1_input", 1);
+  EXPECT_NEAR(monitor_for_control("amdgpu:card1")->read().core_clock_mhz.value_or(0), 1e-6, 1e-12);
   EXPECT_NEAR(state.power_w.value_or(0), 90, 1e-9);
   EXPECT_EQ(monitor_for_control("amdgpu")->read().temperature_c, 61) << "the first";
   EXPECT_EQ(monitor_for_control("amdgpu:card7"), nullptr);
@@ -247,6 +256,7 @@ TEST(RaplZones, ReadWithoutARangeAndFromNothingOn) {
   const auto sensor = open_sensor("rapl:package-0");
   std::vector<Reading> out;
   EXPECT_EQ(sensor->read(out), ReadStatus::ok) << "0 J is a reading";
+  EXPECT_EQ(out.at(0).value, 0) << "it begins where the sensor does";
   tree.energy("intel-rapl:0", 3);
   EXPECT_EQ(sensor->read(out), ReadStatus::ok);
   EXPECT_NEAR(out.at(1).value - out.at(0).value, 3, 1e-3);
@@ -275,6 +285,11 @@ TEST(PmCountersFiles, SayWhatTheyCover) {
   }
   tree.put("/sys/cray/pm_counters/raw_scan_hz", "20");
   EXPECT_EQ(sensors_of("pm_counters").at(0).update_period, 0.05);
+  tree.put("/sys/cray/pm_counters/raw_scan_hz", "1");
+  EXPECT_EQ(sensors_of("pm_counters").at(0).update_period, 1);
+  std::vector<std::string> notes;
+  sensors_for_device("GPU-1", "", false, &notes);
+  EXPECT_THAT(notes, testing::Not(testing::Contains(HasSubstr("nothing ties to a device")))) << "one is this device's";
   tree.remove("/sys/cray/pm_counters/cpu_energy");
   EXPECT_TRUE(sensors_for_device("", "", true).empty());
 }
