@@ -98,7 +98,8 @@ std::string read_until(int socket, double timeout, Enough enough) {
     const double left = deadline - host_seconds();
     if (left <= 0) break;
     pollfd polled{socket, POLLIN};
-    if (::poll(&polled, 1, static_cast<int>(left * 1000) + 1) < 1) continue;  // a signal, or time is up
+    const int milliseconds = static_cast<int>(left * 1000) + 1;
+    if (::poll(&polled, 1, milliseconds) < 1) continue;  // a signal, or time is up
     char buffer[4096];
     const ssize_t n = TEMP_FAILURE_RETRY(::read(socket, buffer, sizeof buffer));
     if (n <= 0) break;

@@ -135,6 +135,8 @@ TEST_F(AmdgpuControls, ReadTheCapBack) {
   EXPECT_TRUE(control->check(kPower, 200).ok());
   tree.put(card + cap, "200900000");
   EXPECT_TRUE(control->check(kPower, 200).ok()) << "the driver counts whole watts";
+  tree.put(card + cap, "201000000");
+  EXPECT_TRUE(control->check(kPower, 200).ok()) << "one more or less";
   for (const auto& [text, words] : {std::pair{"201500000", "201.5 W"}, std::pair{"198500000", "198.5 W"}}) {
     tree.put(card + cap, text);
     EXPECT_EQ(control->check(kPower, 200).status, ControlStatus::failed);

@@ -156,6 +156,13 @@ TEST(CommandSensor, ALineMayComeInPiecesAndIsCorrected) {
   EXPECT_LE(readings[1].time, host_seconds());
 }
 
+TEST(CommandSensor, ALetterMayComeAlone) {
+  const auto sensor = open_sensor("command:printf 1; sleep 0.05; printf '23\\n'; sleep 60");
+  const auto readings = collect(*sensor, 1);
+  ASSERT_EQ(readings.size(), 1u);
+  EXPECT_EQ(readings[0].value, 123);
+}
+
 TEST(CommandSensor, SaysWhatWasNoPowerButNotACommentsWords) {
   const auto said = [](const std::string& command) {
     const auto sensor = open_sensor("command:" + command);

@@ -49,6 +49,14 @@ TEST_F(CpuClocks, UnlikeCoresKeepWhatTheyShare) {
   EXPECT_FALSE(range().supported) << "none";
 }
 
+TEST_F(CpuClocks, APolicyNeedsEachOfItsFiles) {
+  for (const char* file : {"/cpuinfo_min_freq", "/cpuinfo_max_freq", "/scaling_min_freq"}) {
+    open();
+    for (const char* policy : {"policy0", "policy4"}) std::filesystem::remove(tree.real(policies + policy + file));
+    EXPECT_THAT(list_controls(environment), ElementsAre()) << file;
+  }
+}
+
 TEST_F(CpuClocks, PoliciesWithoutBoundsAreNone) {
   open();
   put("policy0/cpuinfo_min_freq", "4000000");  // above the highest
@@ -118,7 +126,7 @@ TEST_F(CpuClocks, AreReadBack) {
   auto control = open();
   ASSERT_TRUE(control->set(kCore, 2000).ok());
   EXPECT_TRUE(control->check(kCore, 2000).ok());
-  put("policy4/scaling_min_freq", "2000400");
+  put("policy4/scaling_min_freq", "2000500");
   EXPECT_TRUE(control->check(kCore, 2000).ok()) << "rounded";
   put("policy4/scaling_min_freq", "1999000");
   EXPECT_THAT(control->check(kCore, 2000).message, HasSubstr("but it is 1999 MHz"));

@@ -113,6 +113,7 @@ TEST_F(Sessions, WhatAKilledOneHadSetIsPutBackByItsGuardian) {
 TEST_F(Sessions, TheGuardianIsNoCommandForPeople) {
   EXPECT_EQ(run_process({own_program(), "test-guardian"}).exit_code, 2);
   EXPECT_EQ(run_process({own_program(), "test-guardian", "--session", "1"}).exit_code, 2);
+  EXPECT_EQ(run_process({own_program(), "test-guardian", "--session"}).exit_code, 2);
 }
 
 TEST_F(Sessions, WithoutAJournalNothingIsChanged) {

@@ -186,7 +186,12 @@ TEST_F(JournalFolder, LongCommandsAndJournalsComeBackWhole) {
   journal.command = std::string(20000, 'c');
   folder.write(journal);
   EXPECT_EQ(folder.read(folder.journal_file("key"))->command, journal.command);
-  EXPECT_EQ(std::filesystem::status(folder.journal_file("key")).permissions(), std::filesystem::perms(0600));
+  const auto file = folder.journal_file("key");
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0600));
+  journal.command += std::string(8193 - std::filesystem::file_size(file) % 8192, 'c');
+  folder.write(journal);
+  ASSERT_EQ(std::filesystem::file_size(file) % 8192, 1u);
+  EXPECT_EQ(folder.read(file)->command, journal.command) << "to its last letter";
 }
 
 TEST_F(JournalFolder, AFileIsNoFolder) {

@@ -213,6 +213,15 @@ TEST_F(NvmlBoards, WhatThereIsNotIsAnotherThingThanAFailure) {
   }
 }
 
+TEST_F(NvmlBoards, APowerOfBeforeTheFieldsIsInWattsToo) {
+  auto& board = become("volta");
+  board.usage.gain = 0;
+  board.usage.offset = 100;
+  std::vector<Reading> out;
+  ASSERT_EQ(open_sensor("nvml:0/instant")->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out[0].value, 100, 1e-6);
+}
+
 TEST_F(NvmlBoards, APowerIsCorrectedByItsCalibration) {
   nvml.board().instant.gain = 0;
   nvml.board().instant.offset = 100;

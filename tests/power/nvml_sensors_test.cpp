@@ -110,7 +110,9 @@ TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
   const double start = host_seconds();
   while (host_seconds() < start + 0.6) {
     ASSERT_EQ(counter->read(joules), ReadStatus::ok);
-    samples->read(watts);
+    const auto had = watts.size();
+    const auto status = samples->read(watts);
+    EXPECT_EQ(status, watts.size() > had ? ReadStatus::ok : ReadStatus::no_new_data);
     wait_for(0.002);
   }
   EXPECT_GT(joules.back().value, joules.front().value);

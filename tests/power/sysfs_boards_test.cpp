@@ -1,6 +1,7 @@
 // Which folders below /sys are boards, rails and counters, and which only look like it.
 #include "power/sysfs_boards.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -334,6 +335,10 @@ TEST(PmCountersFiles, AScanThatBringsNothingIsNoneWhereScansAreNotCounted) {
   tree.put("/sys/cray/pm_counters/energy", "52 J 5 parsecs");
   EXPECT_EQ(sensor->read(out), ReadStatus::ok);
   EXPECT_NEAR(out.back().time, host_seconds(), 60);
+  const double before = host_seconds();
+  tree.put("/sys/cray/pm_counters/energy", fmt::format("53 J {:.0f} parsecs", (wall_seconds() - 0.5) * 1e6));
+  EXPECT_EQ(sensor->read(out), ReadStatus::ok);
+  EXPECT_GE(out.back().time, before) << "no time of anybody's";
   tree.remove("/sys/cray/pm_counters/energy");
   EXPECT_EQ(sensor->read(out), ReadStatus::failed);
 }
