@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <span>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/statistics.hpp"
@@ -75,9 +74,13 @@ void ClockWatch::loop() {
 
 void ClockWatch::note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) const {
   const std::lock_guard lock(mutex_);
+  note_looks(states_, measurement, asked_mhz, tolerance, all_reasons);
+}
+
+void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
-  for (const BoardState& state : states_) {
+  for (const BoardState& state : looks) {
     if (rests(state)) continue;
     if (state.core_clock_mhz) core.push_back(*state.core_clock_mhz);
     if (state.memory_clock_mhz) memory.push_back(*state.memory_clock_mhz);
@@ -104,7 +107,7 @@ void ClockWatch::note(Measurement& measurement, double asked_mhz, double toleran
   const std::size_t half = core.size() / 2;
   const double before = median(std::span(core).first(half)), after = median(std::span(core).subspan(half));
   if (!same_clock(before, after, tolerance))
-    warn(fmt::format("{}, from {:.0f} to {:.0f} MHz", kChanged, before, after));
+    warn(fmt::format("{}, from {:.0f} to {:.0f} MHz", ClockWatch::kChanged, before, after));
 }
 
 }  // namespace ergotune

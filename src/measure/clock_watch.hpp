@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,8 +33,7 @@ class ClockWatch {
   std::size_t looks() const { return looks_; }
   /// Forgets those so far.
   void forget();
-  /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
-  /// its warnings; of a clock that changed meanwhile by more than `tolerance` both values. `asked_mhz` 0: none was asked.
+  /// What note_looks() says of the looks since begin().
   void note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons = false) const;
 
   /// What the warning of a clock that changed begins with.
@@ -49,5 +49,9 @@ class ClockWatch {
   std::atomic<bool> active_ = false;
   std::thread thread_;
 };
+
+/// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
+/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values. `asked_mhz` 0: none was asked.
+void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons);
 
 }  // namespace ergotune

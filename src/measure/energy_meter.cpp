@@ -66,9 +66,11 @@ void end_live() {
 
 }  // namespace
 
+void MeterTime::sleep_on_host(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
 EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<BoardMonitor> monitor,
-                         EnergyOptions options)
-    : sensors_(std::move(sensors)), monitor_(std::move(monitor)), options_(options) {
+                         EnergyOptions options, MeterTime time)
+    : sensors_(std::move(sensors)), monitor_(std::move(monitor)), options_(options), time_(std::move(time)) {
   double shortest = INFINITY;
   for (const auto& sensor : sensors_) shortest = std::min(shortest, shortest_measurement(sensor->info()));
   budget_ =
@@ -78,7 +80,7 @@ EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::uniq
 void EnergyMeter::register_configuration(const ObservedConfiguration& configuration) {
   configuration_ = configuration;
   // Before this process has run anything on the board.
-  if (options_.idle_pause > 0 && !options_.idle_power) measure_idle_power();
+  if (!options_.idle_power) measure_idle_power();
 }
 
 void EnergyMeter::measure_idle_power() {
@@ -86,10 +88,10 @@ void EnergyMeter::measure_idle_power() {
   if (sensors_.empty()) return;
   Sensor& sensor = *sensors_.front();
   sensor.restart();
-  const double began = host_seconds(), end = began + options_.idle_pause;
-  while (host_seconds() < end) {
+  const double began = time_.now(), end = began + options_.idle_pause;
+  while (time_.now() < end) {
     sensor.read(readings);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    time_.sleep(0.005);
   }
   // The first half is for clocks and windows to come to rest; batches of what is left show the scatter.
   std::erase_if(readings, [&](const Reading& r) { return r.time < began + 0.5 * options_.idle_pause; });
@@ -126,7 +128,7 @@ void EnergyMeter::before_start() {
 }
 
 void EnergyMeter::during() {
-  const double start = host_seconds();
+  const double start = time_.now();
   for (std::size_t i = 0; i < sensors_.size(); ++i) {
     // The driver's call may take long: never hold up the launching thread for it.
     std::vector<Reading> fresh;
@@ -147,9 +149,8 @@ void EnergyMeter::during() {
     if (monitor_) trace_.board.emplace_back(start, std::move(state));
   }
   // Readings at least as far apart as they cost: the reader must not load the host that launches.
-  const double used = host_seconds() - start;
-  std::this_thread::sleep_for(
-      std::chrono::duration<double>(std::max(options_.sensor_period - used, std::min(used, 0.01))));
+  const double used = time_.now() - start;
+  time_.sleep(std::max(options_.sensor_period - used, std::min(used, 0.01)));
 }
 
 bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
@@ -160,7 +161,7 @@ bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
 }
 
 bool EnergyMeter::wants_more(const LaunchStream& so_far) {
-  const double now = host_seconds();
+  const double now = time_.now();
   if (now < next_look_) return true;
   next_look_ = now + 0.02;
   const double spent = now - so_far.queued_at;
@@ -209,7 +210,7 @@ double EnergyMeter::wanted_pause() {
     if (info.window > 0 && info.window < 0.8 * info.update_period && launch > 0.25 * info.window)
       period = std::max(period, info.update_period);
   }
-  const double now = host_seconds();
+  const double now = time_.now();
   if (period == 0 || now < next_pause_) return 0;
   Random random(0x6a177e7 + ++jitter_);
   next_pause_ = now + (2 + 2 * random.uniform()) * period;

@@ -40,8 +40,8 @@ TimeEstimate estimate_time(std::span<const double> samples) {
   const double spread = variance(winsorised);
   const double share = static_cast<double>(kept) / static_cast<double>(n);
   result.standard_error = std::sqrt(spread / static_cast<double>(n)) / share;
-  if (n >= 10 && spread > 0) {
-    const double r = correlation(std::span(winsorised).first(n - 1), std::span(winsorised).last(n - 1));
+  if (n >= 10) {
+    const double r = correlation(winsorised, std::span(winsorised).subspan(1));
     // 1.65 / sqrt(n): what chance alone exceeds in one case of twenty.
     if (r > 1.65 / std::sqrt(static_cast<double>(n))) {
       const double bounded = std::min(r, 0.9);

@@ -74,9 +74,8 @@ struct Runner::State {
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, Measurement& result);
-  void look_around(Workload& workload);
+  void run_watched(Workload& workload, std::size_t looks, double least, double most);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
-  void look_often_enough(Workload& workload, double round_seconds);
 };
 
 /// The first round of a configuration; what the device refuses is said with the kernel that it was.
@@ -208,12 +207,10 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
   observation.collect(result, timing.gave_up);
 }
 
-/// Load for a moment: what a board shows only under load, it shows then.
-void Runner::State::look_around(Workload& workload) {
-  constexpr double kMoment = 0.25;  // s
-  constexpr std::size_t kLooks = 5;
+/// Rounds for as long as `least` at least, and until the board was looked at so often, or for as long as `most`, s.
+void Runner::State::run_watched(Workload& workload, std::size_t looks, double least, double most) {
   const double begin = host_seconds();
-  while (host_seconds() - begin < kMoment || (watch.looks() < kLooks && host_seconds() - begin < 4 * kMoment))
+  for (double since = 0; since < least || (watch.looks() < looks && since < most); since = host_seconds() - begin)
     timer.once(workload);
 }
 
@@ -240,14 +237,6 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
   }
 }
 
-/// A short kernel is over before the board was looked at.
-void Runner::State::look_often_enough(Workload& workload, double round_seconds) {
-  constexpr std::size_t kLooks = 4;
-  constexpr double kLongest = 0.15;  // s
-  const double begin = host_seconds();
-  while (watch.looks() < kLooks && host_seconds() - begin + round_seconds < kLongest) timer.once(workload);
-}
-
 void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
                         const RunOptions& run, Measurement& result) {
   const double started = host_seconds();
@@ -266,7 +255,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   observed.give_up_above = run.give_up_above;
   observed.objective_quantity = run.objective_quantity;
   for (const WorkloadStep& step : round.kernels().steps()) observed.round_launches += step.launches;
-  if (!observation.empty() && !run.reference_only) observation.register_configuration(observed);
+  if (!run.reference_only) observation.register_configuration(observed);
 
   // The round that is verified is the first of all: what comes after it may rely on kernels that work.
   buffers.restore(inputs_suspect);
@@ -274,7 +263,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   watch.open(run.watched);
   if (run.look_only) {
     watch.begin();
-    look_around(round.workload());
+    run_watched(round.workload(), 5, 0.25, 1);  // what a board shows only under load, it shows then
     watch.end();
     return watch.note(result, 0, run.clock_tolerance, true);
   }
@@ -289,7 +278,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   if (run.reference_only) return;
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
-  if (!observation.empty()) observation.register_configuration(observed);
+  observation.register_configuration(observed);
   wait_for_clock(round.workload(), run, result);
   watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);
@@ -298,7 +287,8 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (buffers.has_in_out()) buffers.restore();
     measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
   }
-  if (watch.watching()) look_often_enough(round.workload(), timing.estimate.value);
+  // A short kernel is over before the board was looked at.
+  if (watch.watching()) run_watched(round.workload(), 4, 0, 0.15 - timing.estimate.value);
   observe(round.workload(), timing, result);
   watch.end();
   watch.note(result, run.asked_clock_mhz, run.clock_tolerance);

@@ -21,9 +21,10 @@ double Timer::once(Workload& workload) {
 void Timer::flush() {
   if (!flush_) {
     // Twice the cache, because a write-back cache may keep lines of a buffer of its own size alive.
-    const auto size = device_.info().properties.find("device.l2_bytes");
-    const double bytes = size != device_.info().properties.end() ? size->second.as_real() : 0;
-    flush_ = device_.allocate(static_cast<std::size_t>(std::max(2 * bytes, 32.0 * (1 << 20))));
+    double bytes = 0x1p25;  // 32 MiB
+    if (const auto size = device_.info().properties.find("device.l2_bytes"); size != device_.info().properties.end())
+      bytes = std::max(bytes, 2 * size->second.as_real());
+    flush_ = device_.allocate(static_cast<std::size_t>(bytes));
   }
   device_.fill(*flush_, ++flush_byte_);
 }
@@ -75,7 +76,7 @@ void Timer::observed(Workload& workload, std::size_t samples, std::size_t launch
 TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
                             const std::function<void()>& between, const RepetitionHooks* hooks) {
   TimingResult result;
-  if (!options_.cold_cache && expected < options_.min_sample_seconds) {
+  if (!options_.cold_cache) {
     const double wanted = options_.min_sample_seconds / std::max(expected, 1e-9);
     result.launches_per_sample = static_cast<std::size_t>(std::clamp(std::ceil(wanted), 1.0, 20000.0));
   }
@@ -110,8 +111,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
     // Twice as many as there are, but never a batch that goes far past the cap.
     const double each = spent / static_cast<double>(result.samples.size());
     const double room = (options_.max_seconds - spent) / std::max(each, 1e-9);
-    next = std::clamp<std::size_t>(static_cast<std::size_t>(room) + 1, 1,
-                                   std::min<std::size_t>(result.samples.size(), 256));
+    next = std::min<std::size_t>({static_cast<std::size_t>(room) + 1, result.samples.size(), 256});
   }
 }
 

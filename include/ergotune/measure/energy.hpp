@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/base/clock.hpp"
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/measure/observer.hpp"
 #include "ergotune/power/sensor.hpp"
@@ -174,11 +175,18 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
 /// that it is not luck (stopping at the first good look would make the interval cover less than it claims).
 bool precise_enough(const EnergyResult& result, const EnergyOptions& options);
 
+/// The time that a meter goes by.
+struct MeterTime {
+  static void sleep_on_host(double seconds);
+  std::function<double()> now = host_seconds;
+  std::function<void(double seconds)> sleep = sleep_on_host;
+};
+
 /// Records sensors, board and launches of a stream and decides when there is enough. One per runner.
 class EnergyMeter : public Observer {
  public:
   EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<BoardMonitor> monitor,
-              EnergyOptions options);
+              EnergyOptions options, MeterTime time = {});
   std::string name() const override { return "energy"; }
   void register_configuration(const ObservedConfiguration& configuration) override;
   void before_start() override;
@@ -202,6 +210,7 @@ class EnergyMeter : public Observer {
   std::vector<std::unique_ptr<Sensor>> sensors_;
   std::unique_ptr<BoardMonitor> monitor_;
   EnergyOptions options_;
+  MeterTime time_;
   ObservedConfiguration configuration_;
   double budget_ = 1;
   std::mutex mutex_;  ///< trace_ between the thread of during() and the measuring thread

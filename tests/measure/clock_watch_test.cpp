@@ -1,0 +1,248 @@
+// The clock that is watched while a configuration runs: what looks at a board say, and what the runner does about it.
+#include "measure/clock_watch.hpp"
+
+#include "ergotune/base/clock.hpp"
+#include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "measure/runner_fixture.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+
+struct WatchedClocks : testing::Test {
+  test::AmdgpuTree tree;
+  ClockWatch watch;
+  const std::string hwmon = "/sys/class/drm/card0/device/hwmon/hwmon3/";
+  /// Looks at least so often, with the core clock of the second half another one.
+  void look(std::size_t wanted, double then_mhz) {
+    watch.open("amdgpu:card0");
+    watch.begin();
+    const auto until = [&](std::size_t looks) {
+      for (int i = 0; i < 10000 && watch.looks() < looks; ++i) ::usleep(1000);
+    };
+    until(wanted / 2);
+    tree.put(hwmon + "freq1_input", static_cast<long long>(then_mhz * 1e6));
+    until(2 * watch.looks() + 2);  // as often as before, however late it was put
+    watch.end();
+  }
+  Measurement noted(double asked, bool all_reasons = false) const {
+    Measurement measurement;
+    watch.note(measurement, asked, 0.01, all_reasons);
+    return measurement;
+  }
+};
+
+TEST_F(WatchedClocks, GiveMeansInTheirUnits) {
+  EXPECT_FALSE(watch.watching());
+  EXPECT_FALSE(watch.look().core_clock_mhz);
+  look(2, 2100);
+  EXPECT_TRUE(watch.watching());
+  EXPECT_NEAR(watch.look().core_clock_mhz.value_or(0), 2100, 1e-9);
+  auto m = noted(2100);
+  EXPECT_NEAR(m.quantities.at("core_clock").value, 2.1e9, 1);
+  EXPECT_NEAR(m.quantities.at("memory_clock").value, 1e9, 1);
+  EXPECT_NEAR(m.quantities.at("temperature").value, 61, 1e-9);
+  EXPECT_EQ(m.quantities.count("throttled_share"), 0u) << "nobody counts it";
+  EXPECT_TRUE(m.warnings.empty());
+  m.quantities["core_clock"].value = 5;
+  watch.note(m, 2100, 0.01);
+  EXPECT_EQ(m.quantities.at("core_clock").value, 5) << "what is known already stays";
+  watch.forget();
+  EXPECT_EQ(watch.looks(), 0u);
+  EXPECT_TRUE(noted(2100).quantities.empty());
+  watch.open("");
+  EXPECT_FALSE(watch.watching());
+}
+
+TEST_F(WatchedClocks, ThatChangeSaySo) {
+  look(12, 1500);
+  EXPECT_THAT(noted(2100).warnings, Contains("the clock changed while it was measured, from 2100 to 1500 MHz"));
+  EXPECT_TRUE(noted(0).warnings.empty()) << "no clock was asked for";
+}
+
+TEST_F(WatchedClocks, HeldDownByTheirPowerSayThatAlone) {
+  tree.power(299);
+  look(12, 1500);
+  const auto m = noted(2100);
+  EXPECT_THAT(m.warnings, ElementsAre("power cap"));
+  auto again = m;
+  watch.note(again, 2100, 0.01);
+  EXPECT_EQ(again.warnings.size(), 1u) << "once";
+}
+
+/// Looks at boards, as they are noted where 2100 MHz were asked for.
+struct Looks {
+  std::vector<BoardState> all;
+  Looks& add(double core_mhz, std::vector<std::string> reasons = {}) {
+    all.emplace_back();
+    all.back().core_clock_mhz = core_mhz;
+    all.back().clock_reasons = std::move(reasons);
+    return *this;
+  }
+  Measurement noted(double asked = 2100, bool all_reasons = false) const {
+    Measurement measurement;
+    note_looks(all, measurement, asked, 0.01, all_reasons);
+    return measurement;
+  }
+};
+
+TEST(LooksAtABoard, GiveMeanErrorAndCount) {
+  Looks looks;
+  looks.add(2000).add(2100).add(2050);
+  looks.all[0].throttled_share = 0.25;
+  looks.all[2].throttled_share = 0.75;
+  const Measurement m = looks.noted();
+  const Quantity& core = m.quantities.at("core_clock");
+  EXPECT_NEAR(core.value, 2050e6, 1);
+  EXPECT_NEAR(core.standard_error, 50e6 / std::sqrt(3), 1);
+  EXPECT_EQ(core.n, 3);
+  EXPECT_NEAR(m.quantities.at("throttled_share").value, 0.5, 1e-12);
+  EXPECT_EQ(m.quantities.at("throttled_share").n, 2);
+  EXPECT_EQ(m.quantities.size(), 2u) << "of what nobody reads there is nothing";
+}
+
+TEST(LooksAtABoard, ThatRestsDoNotCount) {
+  const Measurement m = Looks().add(300, {"idle"}).add(2100).noted();
+  EXPECT_NEAR(m.quantities.at("core_clock").value, 2100e6, 1);
+  EXPECT_THAT(m.warnings, IsEmpty());
+}
+
+TEST(LooksAtABoard, ReasonsAreToldOnceAndNotThatAClockWasAskedFor) {
+  const auto looks = Looks().add(2100, {"application_clocks", "hardware_slowdown"}).add(2100, {"hardware_slowdown"});
+  EXPECT_THAT(looks.noted().warnings, ElementsAre("hardware slowdown"));
+  EXPECT_THAT(looks.noted(2100, true).warnings, ElementsAre("application clocks", "hardware slowdown")) << "all of them";
+}
+
+TEST(LooksAtABoard, FourOfThemTellAClockThatChanged) {
+  Looks looks;
+  looks.add(2100).add(2100).add(1500);
+  EXPECT_THAT(looks.noted().warnings, IsEmpty());
+  looks.add(1500);
+  EXPECT_THAT(looks.noted().warnings, ElementsAre("the clock changed while it was measured, from 2100 to 1500 MHz"));
+  EXPECT_THAT(looks.noted(0).warnings, IsEmpty()) << "none was asked for";
+  looks.all[1].clock_reasons = {"power_cap"};
+  EXPECT_THAT(looks.noted().warnings, ElementsAre("power cap")) << "that explains it";
+}
+
+TEST(LooksAtABoard, ASingleOneOnAnEdgeIsNoChange) {
+  EXPECT_THAT(Looks().add(2100).add(900).add(2100).add(2100).add(2100).add(2100).noted().warnings, IsEmpty());
+  EXPECT_THAT(Looks().add(2100).add(2090).add(2105).add(2095).noted().warnings, IsEmpty()) << "within the tolerance";
+  const auto looks = Looks().add(2100).add(2100).add(2100).add(1500).add(1500).add(1500);
+  EXPECT_THAT(looks.noted().warnings, ElementsAre(HasSubstr("from 2100 to 1500 MHz"))) << "halves, not a third";
+}
+
+/// Kernels on a board whose clock the test sets, also while they run.
+struct WatchedRuns : RunnerTest {
+  AmdgpuTree tree;
+  RunOptions run;
+  const std::string hwmon = "/sys/class/drm/card0/device/hwmon/hwmon3/";
+  WatchedRuns() {
+    run.watched = "amdgpu:card0";
+    run.asked_clock_mhz = 2100;
+    run.set_at = host_seconds() - 100;
+    options.min_repeats = options.max_repeats = 2;
+    options.min_sample_seconds = 0;
+    during_launch([](std::size_t) {}, 2.0);
+  }
+  /// Called with the number of each launch from 1 on.
+  void during_launch(const std::function<void(std::size_t)>& what, double seconds) {
+    device.kernels["double_32"] = [this, what, seconds](const FakeLaunch& launch) {
+      what(device.launches);
+      return right(seconds)(launch);
+    };
+  }
+  void clock(double mhz) { tree.put(hwmon + "freq1_input", static_cast<long long>(mhz * 1e6)); }
+  Measurement measured() {
+    device.launches = 0;
+    Runner runner(device, problem, options);
+    return measure(runner, 32, run);
+  }
+  /// The first look, a warm-up, two samples: what a board takes that runs at the clock.
+  static constexpr std::size_t kUsual = 4;
+};
+
+TEST_F(WatchedRuns, BeginAtOnceAtTheClockThatWasAskedFor) {
+  const Measurement m = measured();
+  EXPECT_EQ(m.status, Status::ok) << m.message;
+  EXPECT_EQ(device.launches, kUsual) << "long launches need no company to be seen";
+  EXPECT_FALSE(m.quantities.contains("clock_latency")) << "the change was over before";
+}
+
+TEST_F(WatchedRuns, WaitUnderLoadForTheClockAndSayHowLongItTook) {
+  clock(1500);
+  during_launch([this](std::size_t n) { if (n == 5) clock(2100); }, 2.0);
+  const double begin = host_seconds();
+  const Measurement m = measured();
+  const double took = host_seconds() - begin;
+  EXPECT_EQ(device.launches, kUsual + 3) << "the third, fourth and fifth launch waited";
+  const Quantity& latency = m.quantities.at("clock_latency");
+  EXPECT_THAT(latency.value, AllOf(Ge(100), Le(100 + took)));
+  EXPECT_EQ(latency.n, 1);
+  EXPECT_EQ(latency.standard_error, 0);
+}
+
+TEST_F(WatchedRuns, SayNothingOfAChangeWhoseTimeIsNotKnown) {
+  run.set_at = 0;
+  clock(1500);
+  during_launch([this](std::size_t n) { if (n == 5) clock(2100); }, 2.0);
+  EXPECT_FALSE(measured().quantities.contains("clock_latency"));
+  EXPECT_EQ(device.launches, kUsual + 3);
+}
+
+TEST_F(WatchedRuns, WaitForNothingThatCannotCome) {
+  clock(1500);
+  run.asked_clock_mhz = 0;
+  measured();
+  EXPECT_EQ(device.launches, kUsual) << "no clock was asked for";
+  run.asked_clock_mhz = 2100;
+  run.watched = "";
+  measured();
+  EXPECT_EQ(device.launches, kUsual) << "nobody watches";
+  run.watched = "amdgpu:card0";
+  tree.power(299);
+  measured();
+  EXPECT_EQ(device.launches, kUsual) << "its power limit holds it down";
+  tree.power(150);
+  tree.remove(hwmon + "freq1_input");
+  measured();
+  EXPECT_EQ(device.launches, kUsual) << "its clock is not known";
+}
+
+TEST_F(WatchedRuns, ThatNeverReachTheirClockBeginAfterAWhile) {
+  clock(1500);
+  const Measurement m = measured();
+  EXPECT_EQ(m.status, Status::ok);
+  EXPECT_GE(m.measure_seconds, 0.5);
+  EXPECT_GT(device.launches, kUsual);
+  EXPECT_FALSE(m.quantities.contains("clock_latency"));
+}
+
+TEST_F(WatchedRuns, OfShortKernelsGoOnUntilTheBoardWasSeen) {
+  during_launch([](std::size_t) {}, 1e-3);
+  const Measurement m = measured();
+  EXPECT_TRUE(m.quantities.at("core_clock").n >= 4 || m.measure_seconds >= 0.149) << m.quantities.at("core_clock").n;
+  EXPECT_GT(device.launches, kUsual);
+}
+
+TEST_F(WatchedRuns, ALookIsAMomentOfLoadAndNothingElse) {
+  run.look_only = true;
+  during_launch([](std::size_t) {}, 1e-3);
+  const Measurement m = measured();
+  EXPECT_EQ(m.status, Status::ok);
+  EXPECT_GE(m.measure_seconds, 0.25);
+  EXPECT_TRUE(m.quantities.at("core_clock").n >= 5 || m.measure_seconds >= 1);
+  EXPECT_FALSE(m.quantities.contains("time"));
+  EXPECT_FALSE(m.quantities.contains("error"));
+  EXPECT_GT(device.launches, kUsual);
+}
+
+}  // namespace
+}  // namespace ergotune

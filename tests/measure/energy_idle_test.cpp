@@ -1,0 +1,241 @@
+// The power of a board at rest, as the energy meter measures it before the first configuration; and what it shows of itself.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/live_file.hpp"
+#include "ergotune/base/statistics.hpp"
+#include "virtual_meter.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::HasSubstr;
+
+/// Reads of 0.125 s each in the pause, then a measurement of 100 W, a millisecond each launch.
+struct EnergyIdle : test::VirtualMeter {
+  static constexpr double kTick = 0.125;
+  std::vector<double> idle;  ///< W of each reading of the pause
+  EnergyIdle() {
+    options.whole_budget = true;
+    options.budget = 1;
+    sensors[0]->value = [this](double t) {
+      const auto at = static_cast<std::size_t>((t - 1024) / kTick);
+      return at < idle.size() ? idle[at] : 100.0;
+    };
+  }
+  /// The sensor counts joules instead.
+  void count() {
+    sensors[0]->info.kind = SensorKind::cumulative_energy;
+    sensors[0]->value = [watts = sensors[0]->value](double t) {
+      double joules = 0, at = 1024;
+      for (; at + kTick <= t; at += kTick) joules += kTick * watts(at);
+      return joules + (t - at) * watts(at);
+    };
+  }
+  /// "less 60 W of idle power", or nothing where none is known.
+  std::string subtracted() {
+    now = 1024;
+    options.idle_pause = kTick * static_cast<double>(idle.size());
+    make();
+    step = kTick;
+    meter->register_configuration({});
+    step = 0;
+    now = std::max(now, 1024 + kTick * static_cast<double>(idle.size()));
+    stream();
+    const auto& quantities = meter->result().quantities;
+    const auto found = quantities.find("idle_subtracted_energy");
+    if (found == quantities.end()) return "";
+    return found->second.method.substr(found->second.method.find("less"));
+  }
+  /// Its standard error, W, from that of the energy without it (per launch of a millisecond).
+  double error_of_idle() const {
+    const auto& quantities = meter->result().quantities;
+    const auto& all = quantities.at("energy");
+    const auto& less = quantities.at("idle_subtracted_energy");
+    return std::sqrt(less.standard_error * less.standard_error - all.standard_error * all.standard_error) / 1e-3;
+  }
+};
+
+TEST_F(EnergyIdle, IsThatOfTheSecondHalfOfThePause) {
+  idle = {900, 800, 700, 600, 500, 400, 300, 200, 150, 120, 61, 59, 62, 58, 63, 57, 60, 60, 64, 56};
+  EXPECT_EQ(subtracted(), "less 60 W of idle power");
+  EXPECT_NEAR(meter->result().quantities.at("idle_subtracted_energy").value, 0.1 - 60e-3, 1e-9);
+}
+
+TEST_F(EnergyIdle, HasTheScatterOfFiveBatchesAsItsError) {
+  idle = std::vector<double>(10, 500);
+  const std::vector<double> batches{50, 58, 61, 60, 71};
+  for (const double mean : batches) idle.insert(idle.end(), {mean - 3, mean + 3});
+  EXPECT_EQ(subtracted(), "less 60 W of idle power");
+  EXPECT_NEAR(error_of_idle(), std::sqrt(variance(batches) / 5), 1e-6);
+}
+
+TEST_F(EnergyIdle, OfACounterIsWhatItCountsInEachBatch) {
+  const std::vector<double> batches{50, 58, 61, 60, 71};  // of four readings each
+  idle = std::vector<double>(20, 400);
+  for (const double watts : batches) idle.insert(idle.end(), 4, watts);
+  count();
+  EXPECT_EQ(subtracted(), "less 60 W of idle power");
+  EXPECT_NEAR(error_of_idle(), std::sqrt(variance(batches) / 5), 1e-6);
+}
+
+TEST_F(EnergyIdle, OfACounterNeedsTwoReadingsABatch) {
+  idle = std::vector<double>(20, 60);
+  count();
+  EXPECT_EQ(subtracted(), "less 60 W of idle power");
+}
+
+TEST_F(EnergyIdle, IsNotClaimedFromNineReadings) {
+  idle = std::vector<double>(20, 60);
+  EXPECT_EQ(subtracted(), "less 60 W of idle power");
+  idle.pop_back();
+  EXPECT_EQ(subtracted(), "");
+}
+
+TEST_F(EnergyIdle, IsClaimedOfWhatDrawsSomethingOnly) {
+  idle = std::vector<double>(20, 0.5);
+  EXPECT_EQ(subtracted(), "less 0.5 W of idle power");
+  idle = std::vector<double>(20, 0);
+  EXPECT_EQ(subtracted(), "");
+  idle = std::vector<double>(20, -5);
+  EXPECT_EQ(subtracted(), "");
+}
+
+TEST_F(EnergyIdle, IsMeasuredOnceBeforeTheFirstConfiguration) {
+  idle = std::vector<double>(20, 60);
+  subtracted();
+  const int reads = sensors[0]->reads;
+  meter->register_configuration({});
+  EXPECT_EQ(sensors[0]->reads, reads);
+  options.idle_power = 70;
+  EXPECT_EQ(subtracted(), "less 70 W of idle power") << "it is known already";
+  options.idle_power.reset();
+  options.idle_pause = 0;
+  make();
+  const int before = sensors[0]->reads;
+  meter->register_configuration({});
+  EXPECT_EQ(sensors[0]->reads, before) << "nobody asks for it";
+  sensors.clear();
+  options.idle_pause = 1;
+  make();
+  const double then = now;
+  meter->register_configuration({});
+  EXPECT_EQ(now, then) << "without a sensor there is nothing to wait for";
+}
+
+/// A session's live file, which the meter writes to.
+struct EnergyShown : test::VirtualMeter {
+  std::filesystem::path file = std::filesystem::path(testing::TempDir()) / ("live-meter" + std::to_string(::getpid()));
+  std::unique_ptr<LiveFile> session = LiveFile::create(file);
+  std::uint64_t next = 0;
+  EnergyShown() {
+    set_live_path(file);
+    options.monitor_period = 0.01;
+  }
+  ~EnergyShown() override {
+    set_live_path({});
+    live_file();  // lets go of the one that ends here
+  }
+  std::vector<LiveSample> shown() { return session->samples(next); }
+};
+
+TEST_F(EnergyShown, IsTheBoardWhileItIsMeasuredAndThatItHasEnded) {
+  board = [] {
+    BoardState state;
+    state.core_clock_mhz = 1500;
+    state.memory_clock_mhz = 2600;
+    state.temperature_c = 45;
+    state.power_w = 250;
+    state.clock_reasons = {"power_cap", "thermal"};
+    return state;
+  };
+  make();
+  stream();
+  const auto samples = shown();
+  ASSERT_GT(samples.size(), 10u);
+  EXPECT_EQ(samples.front().window, 0u) << "power settles";
+  EXPECT_EQ(samples[samples.size() - 2].window, 1u) << "what counts";
+  EXPECT_EQ(samples.back().window, 2u) << "the end";
+  EXPECT_TRUE(std::isnan(samples.back().power_w));
+  const LiveSample& sample = samples[samples.size() - 2];
+  EXPECT_EQ(sample.power_w, 100) << "the sensor's";
+  EXPECT_EQ(sample.core_mhz, 1500);
+  EXPECT_EQ(sample.memory_mhz, 2600);
+  EXPECT_EQ(sample.temperature_c, 45);
+  EXPECT_STREQ(sample.reasons, "power_cap,thermal");
+  for (const LiveSample& one : samples) EXPECT_EQ(one.writer, static_cast<std::uint32_t>(::getpid()));
+}
+
+TEST_F(EnergyShown, ReasonsThatDoNotFitAreCutAndEnded) {
+  board = [] {
+    BoardState state;
+    state.clock_reasons = {std::string(100, 'x')};
+    return state;
+  };
+  make();
+  stream();
+  const auto samples = shown();
+  ASSERT_FALSE(samples.empty());
+  EXPECT_EQ(std::string(samples.front().reasons), std::string(39, 'x'));
+}
+
+TEST_F(EnergyShown, OfACounterIsItsPowerFromTickToTick) {
+  // 50 J each quarter of a second: 200 W, whatever it is between the ticks
+  sensors[0]->info.kind = SensorKind::cumulative_energy;
+  sensors[0]->info.update_period = 0.25;
+  sensors[0]->value = [](double t) { return 50 * std::floor(4 * t); };
+  board = [] {
+    BoardState state;
+    state.power_w = 250;
+    return state;
+  };
+  options.budget = 2;
+  options.whole_budget = true;
+  make();
+  stream();
+  const auto samples = shown();
+  EXPECT_EQ(samples.front().power_w, 250) << "the board's own while the counter does not tell";
+  std::size_t of_counter = 0;
+  for (const LiveSample& sample : samples) {
+    if (sample.window == 2) continue;
+    EXPECT_TRUE(sample.power_w == 250 || std::abs(sample.power_w - 200) < 2) << sample.power_w;
+    of_counter += sample.power_w != 250;
+  }
+  EXPECT_GT(of_counter, samples.size() / 2);
+}
+
+TEST_F(EnergyShown, OfAQuickCounterIsTheMeanOverEightHundredthsOfASecond) {
+  // ticks of 1/64 s: 100 W and 300 W by turns
+  sensors[0]->info.kind = SensorKind::cumulative_energy;
+  sensors[0]->value = [](double t) {
+    const double ticks = std::floor(64 * t);
+    return (200 * ticks + 100 * std::fmod(ticks, 2)) / 64;
+  };
+  step = 1.0 / 256;
+  options.budget = 1;
+  options.whole_budget = true;
+  make();
+  stream();
+  std::size_t known = 0;
+  for (const LiveSample& sample : shown()) {
+    if (std::isnan(sample.power_w)) continue;
+    ++known;
+    EXPECT_NEAR(sample.power_w, 200, 1 + 100.0 / 6) << "six ticks or more";
+  }
+  EXPECT_GT(known, 50u);
+}
+
+TEST_F(EnergyShown, NothingWithoutASensorOrABoard) {
+  sensors.clear();
+  make();
+  meter->before_start();
+  meter->during();
+  const auto samples = shown();
+  ASSERT_EQ(samples.size(), 1u);
+  EXPECT_TRUE(std::isnan(samples[0].power_w));
+  EXPECT_TRUE(std::isnan(samples[0].core_mhz));
+}
+
+}  // namespace
+}  // namespace ergotune
