@@ -108,7 +108,7 @@ void EnergyMeter::measure_idle_power() {
       batches.push_back(sum / static_cast<double>(each));
     }
   }
-  const double watts = batches.size() < 2 ? 0 : mean(batches);
+  const double watts = batches.size() == kBatches ? mean(batches) : 0;
   if (!(watts > 0)) return;  // nothing is claimed
   options_.idle_power = watts;
   options_.idle_power_error = std::sqrt(variance(batches) / static_cast<double>(batches.size()));
@@ -155,7 +155,7 @@ void EnergyMeter::during() {
 
 bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
   const auto found = so_far.quantities.find(configuration_.objective_quantity);
-  if (configuration_.give_up_above >= 1e300 || found == so_far.quantities.end()) return false;
+  if (found == so_far.quantities.end()) return false;
   // Looked at again and again: a wider interval than the one that is reported.
   return found->second.value - 3.5 * found->second.standard_error > configuration_.give_up_above;
 }
@@ -203,7 +203,7 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
 double EnergyMeter::wanted_pause() {
   // Only where a sensor sleeps between its windows and a launch is long enough to hide from it.
   const double launch = configuration_.expected_launch_seconds;
-  if (!settled_ || launch <= 0) return 0;
+  if (!settled_) return 0;
   double period = 0;
   for (const auto& sensor : sensors_) {
     const SensorInfo& info = sensor->info();

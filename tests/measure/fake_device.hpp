@@ -2,6 +2,7 @@
 // made.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -25,6 +26,7 @@ struct FakeBuffer : Buffer {
 struct FakeQueue : Queue {
   explicit FakeQueue(std::string given) : name(std::move(given)) {}
   std::string name;
+  double now = 0;  ///< of the main queue: FakeDevice::now
 };
 
 struct FakeLaunch {
@@ -40,6 +42,7 @@ class FakeDevice : public Device {
  public:
   DeviceInfo device_info;
   std::map<std::string, FakeKernel> kernels;  ///< by Binary::entry
+  std::map<std::string, LoadedKernel::Resources> needs;  ///< likewise, where they are not the usual ones
   std::size_t memory = 1u << 30;
   std::size_t launches = 0, copies = 0, fills = 0;
   double now = 0;
@@ -104,7 +107,8 @@ class FakeDevice : public Device {
     std::string name;
     FakeKernel kernel;
     FakeLaunch launch;
-    Resources resources() const override { return {24, 512, 0, 1024}; }
+    Resources needed{24, 512, 0, 1024};
+    Resources resources() const override { return needed; }
     void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override {
       launch.geometry = geometry;
       launch.buffers.clear();
@@ -121,6 +125,7 @@ class FakeDevice : public Device {
     if (kernel == kernels.end()) throw DeviceError(DeviceFault::launch, "no such function: " + binary.entry);
     loaded->name = binary.entry;
     loaded->kernel = kernel->second;
+    if (const auto other = needs.find(binary.entry); other != needs.end()) loaded->needed = other->second;
     return loaded;
   }
   void launch(LoadedKernel& kernel, std::size_t count = 1, Queue* queue = nullptr) override {
@@ -128,7 +133,7 @@ class FakeDevice : public Device {
     for (std::size_t i = 0; i < count; ++i) {
       ++launches;
       if (queues > 0) log.push_back(name_of(queue) + ": " + loaded.name);
-      now += loaded.kernel(loaded.launch);
+      clock_of(queue) += loaded.kernel(loaded.launch);
     }
   }
 
@@ -138,8 +143,12 @@ class FakeDevice : public Device {
     return std::make_unique<FakeQueue>("q" + std::to_string(++queues));
   }
   void wait(Queue& queue, const Marker& marker) override {
-    log.push_back(name_of(&queue) + " waits for " + static_cast<const FakeMarker&>(marker).queue);
+    const auto& awaited = static_cast<const FakeMarker&>(marker);
+    log.push_back(name_of(&queue) + " waits for " + awaited.queue);
+    clock_of(&queue) = std::max(clock_of(&queue), awaited.time);
   }
+  /// Queues run side by side, each by its own clock.
+  double& clock_of(Queue* queue) { return queue && queue != &main_ ? static_cast<FakeQueue&>(*queue).now : now; }
   std::string name_of(Queue* queue) { return (queue ? static_cast<FakeQueue&>(*queue) : main_).name; }
 
   struct FakeMarker : Marker {
@@ -148,7 +157,7 @@ class FakeDevice : public Device {
   };
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<FakeMarker>(); }
   void record(Marker& marker, Queue* queue = nullptr) override {
-    static_cast<FakeMarker&>(marker).time = now;
+    static_cast<FakeMarker&>(marker).time = clock_of(queue);
     static_cast<FakeMarker&>(marker).queue = name_of(queue);
   }
   bool passed(const Marker&) override { return true; }

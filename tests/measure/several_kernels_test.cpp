@@ -1,78 +1,11 @@
 // Rounds of several kernels in the runner, on the fake device: outputs, swaps, races, failures, times in the mix.
-#include <fmt/format.h>
-
-#include "ergotune/problem/load.hpp"
-#include "measure/runner_fixture.hpp"
+#include "measure/several_kernels.hpp"
 
 namespace ergotune::test {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Problem two_kernels(const std::string& steps) {
-  return parse_problem(fmt::format(R"toml(
-[constants]
-n = 256
-[buffers]
-x = {{ type = "float32", count = "n", fill = {{ range = [0, 1] }} }}
-y = {{ type = "float32", count = "n" }}
-z = {{ type = "float32", count = "n" }}
-[kernels.twice]
-function = "twice_{{{{B}}}}"
-source.opencl.text = "x"
-parameters = {{ B = [32, 64] }}
-arguments = [{{ buffer = "x" }}, {{ buffer = "y", access = "write" }}, {{ name = "add", type = "int32", value = "k" }}]
-launch = {{ global = ["n"], block = ["B"] }}
-[kernels.third]
-function = "third_{{{{B}}}}"
-source.opencl.text = "x"
-parameters = {{ B = [32, 64] }}
-arguments = [{{ buffer = "y" }}, {{ buffer = "z", access = "write" }}]
-launch = {{ global = ["n"], block = ["B"] }}
-[workload]
-steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "twice" }}] }}]
-)toml", steps),
-                       "p.toml");
-}
-
-class SeveralKernels : public ::testing::Test {
- protected:
-  SeveralKernels() {
-    device.device_info.properties["device.warp_size"] = Value(32);
-    device.device_info.properties["device.max_threads_per_multiprocessor"] = Value(2048);
-    device.device_info.properties["device.max_blocks_per_multiprocessor"] = Value(16);
-    device.device_info.properties["device.registers_per_multiprocessor"] = Value(65536);
-    device.kernels["twice_32"] = device.kernels["twice_64"] = [this](const FakeLaunch& launch) {
-      int add = 0;
-      std::memcpy(&add, launch.scalars[2].data(), sizeof add);
-      for (std::size_t i = 0; i < kCount; ++i)
-        launch.buffers[1]->floats()[i] = 2 * launch.buffers[0]->floats()[i] + static_cast<float>(add) + wrong;
-      return 2e-3;
-    };
-    device.kernels["third_32"] = device.kernels["third_64"] = [](const FakeLaunch& launch) {
-      for (std::size_t i = 0; i < kCount; ++i)
-        launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i];
-      return 1e-3;
-    };
-  }
-
-  Measurement measure(Runner& runner, int twice, int third) {
-    const Configuration configuration{Value(twice), Value(third)};
-    std::vector<Binary> binaries;
-    for (std::size_t k = 0; k < 2; ++k)
-      binaries.push_back(device.make_compiler()->compile(runner.compile_job(configuration, k)));
-    return runner.run(configuration, binaries);
-  }
-  Measurement measure(const Problem& problem) {
-    Runner runner(device, problem, options);
-    return measure(runner, 32, 32);
-  }
-
-  FakeDevice device;
-  MeasureOptions options;
-  float wrong = 0;
-};
 
 TEST_F(SeveralKernels, TheRoundIsTheUnitAndKernelsHaveTimesOfTheirOwn) {
   const Measurement result = measure(two_kernels("{ kernel = \"twice\", launches = 3 }, { kernel = \"third\" }"));
@@ -113,68 +46,144 @@ TEST_F(SeveralKernels, ARaceIsAWrongResultThatSaysSo) {
   EXPECT_EQ(measure(two_kernels("{ concurrent = [\"twice\", \"third\"] }")).status, Status::ok);
 }
 
-/// A kernel's reference: one more function of the fake device, with the kernel's arguments and launch.
-std::shared_ptr<Verification> beside(const std::string& function, const Kernel& kernel) {
-  auto verification = std::make_shared<Verification>();
-  verification->kind = Verification::Kind::kernel;
-  verification->reference = std::make_shared<Kernel>(kernel);
-  verification->reference->function = Template::parse(function);
-  return verification;
+TEST_F(SeveralKernels, SideBySideThreeRoundsAreLookedAt) {
+  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
+  const auto sound = device.kernels["third_32"];
+  std::size_t launches = 0, wrong_at = 0;
+  std::vector<float> input;
+  device.kernels["third_32"] = [&](const FakeLaunch& launch) {
+    const double took = sound(launch);
+    if (++launches == wrong_at) launch.buffers[1]->floats()[9] = -1;
+    return took;
+  };
+  // The first is in sequence, where nothing is known yet, after one that nobody looks at; a warm-up follows.
+  const auto fresh = [&](std::size_t at) {
+    launches = 0;
+    wrong_at = at;
+    return measure(problem);
+  };
+  EXPECT_EQ(fresh(2).status, Status::wrong_result);
+  for (const std::size_t at : {3, 4, 5}) {
+    const Measurement result = fresh(at);
+    EXPECT_EQ(result.status, Status::wrong_result) << at;
+    EXPECT_THAT(result.message, StartsWith("a race")) << at;
+  }
+  EXPECT_EQ(fresh(6).status, Status::ok);
+  EXPECT_EQ(fresh(1).status, Status::ok);
+  // What is known already is compared with from the first round on.
+  Runner runner(device, problem, options);
+  ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
+  for (const std::size_t at : {1, 2, 3, 4}) {
+    launches = 0;
+    wrong_at = at;
+    EXPECT_EQ(measure(runner, 32, 32).status, at < 4 ? Status::wrong_result : Status::ok) << at;
+  }
 }
 
-TEST_F(SeveralKernels, AKernelIsHeldAgainstItsReferenceOnWhatItReadsInTheRound) {
-  Problem problem = two_kernels("{ kernel = \"twice\", launches = 2 }, { kernel = \"third\", launches = 3 }");
-  problem.kernels[1].verification = beside("reference", problem.kernels[1]);
-  int references = 0;
-  device.kernels["reference"] = [&](const FakeLaunch& launch) {
-    ++references;
-    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i];
-    return 1e-3;
-  };
+TEST_F(SeveralKernels, WhatIsWrongInSequenceTooIsNoRace) {
+  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
   Runner runner(device, problem, options);
-  Measurement result = measure(runner, 32, 32);
-  EXPECT_EQ(result.status, Status::ok) << result.message;
-  EXPECT_DOUBLE_EQ(result.quantities.at("error").value, 0);
-  EXPECT_EQ(measure(runner, 64, 64).status, Status::ok);
-  EXPECT_EQ(references, 1);  // the same contents and scalars
-  // Wrong only where "twice" has been before it: on the zeros that y begins with it is right.
-  device.kernels["third_32"] = [](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i] * (launch.buffers[0]->floats()[i] > 0 ? 1.5f : 1.0f);
-    return 1e-3;
-  };
-  result = measure(runner, 64, 32);
+  ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
+  wrong = 1;
+  const Measurement result = measure(runner, 64, 32);
   EXPECT_EQ(result.status, Status::wrong_result);
-  EXPECT_THAT(result.message, StartsWith("kernel \"third\" beside its reference: output \"z\": 255 of 256 elements differ"));
+  EXPECT_THAT(result.message, StartsWith("output \"y\""));
   EXPECT_FALSE(result.quantities.contains("time"));
 }
 
-TEST_F(SeveralKernels, AWrongKernelNeverBecomesWhatOthersAreComparedWith) {
-  Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
-  problem.kernels[0].verification = beside("reference", problem.kernels[0]);
-  device.kernels["reference"] = device.kernels["twice_32"];
-  device.kernels["twice_64"] = [](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 7;
-    return 1e-3;
-  };
+TEST_F(SeveralKernels, ARaceThatSpoilsInputsIsOneAllTheSame) {
+  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
   Runner runner(device, problem, options);
-  EXPECT_EQ(measure(runner, 64, 32).status, Status::wrong_result);
-  EXPECT_FALSE(runner.has_reference());
+  ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
+  const auto sound = device.kernels["twice_64"];
+  std::size_t launches = 0;
+  device.kernels["twice_64"] = [&](const FakeLaunch& launch) {
+    if (++launches == 1) launch.buffers[0]->floats()[3] = 77;
+    return sound(launch);
+  };
+  EXPECT_THAT(measure(runner, 64, 32).message, StartsWith("a race"));
   EXPECT_EQ(measure(runner, 32, 32).status, Status::ok);
 }
 
-TEST_F(SeveralKernels, AReferenceHasTheScalarsAndBuffersOfTheFirstLaunch) {
-  Problem problem = two_kernels(
-      "{ swap = [\"x\", \"y\"] }, { swap = [\"x\", \"y\"] }, { for = \"k\", from = 5, to = 7, steps = [{ kernel = \"twice\" }] }, "
-      "{ kernel = \"third\" }");
-  problem.kernels[0].verification = beside("reference", problem.kernels[0]);
-  int add = 0;
-  device.kernels["reference"] = [&](const FakeLaunch& launch) {
-    std::memcpy(&add, launch.scalars[2].data(), sizeof add);
-    return device.kernels["twice_32"](launch);
+TEST_F(SeveralKernels, WhatWritesOutsideInSequenceIsNotMeasured) {
+  device.kernels["third_32"] = [](const FakeLaunch& launch) {
+    launch.buffers[1]->floats()[kCount] = 1;
+    return 1e-3;
   };
-  EXPECT_EQ(measure(problem).status, Status::ok);
-  EXPECT_EQ(add, 5);
+  const Measurement result = measure(two_kernels("{ concurrent = [\"twice\", \"third\"] }"));
+  EXPECT_EQ(result.status, Status::wrong_result);
+  EXPECT_THAT(result.message, HasSubstr("\"z\" is written outside"));
+  EXPECT_FALSE(result.quantities.contains("time"));
+}
+
+TEST_F(SeveralKernels, AReferenceRunSideBySideIsTakenAndNothingIsMeasured) {
+  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
+  Runner runner(device, problem, options);
+  RunOptions only;
+  only.reference_only = true;
+  const Measurement result = measure(runner, 32, 32, only);
+  EXPECT_EQ(result.status, Status::ok);
+  EXPECT_TRUE(runner.has_reference());
+  EXPECT_FALSE(result.quantities.contains("time"));
+  device.copies = 0;
+  ASSERT_EQ(measure(runner, 32, 32, only).status, Status::ok);
+  EXPECT_EQ(device.copies, 2u * 3) << "the outputs, before each of three looks: the inputs were never in doubt";
+}
+
+TEST_F(SeveralKernels, TheMixIsMeasuredInThreeToTenRounds) {
+  const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");  // 3 ms
+  const auto rounds = [&](double seconds) {
+    options.max_seconds = seconds;
+    return measure(problem).quantities.at("time.twice").n;
+  };
+  options.min_repeats = options.max_repeats = 2;
+  EXPECT_EQ(rounds(100), 10);
+  EXPECT_EQ(rounds(1e-3), 3);
+  EXPECT_EQ(rounds(0.0125), 5) << "the fourth ends at 12 ms";
+  device.kernels["third_32"] = [](const FakeLaunch&) { return 0.125; };
+  device.kernels["twice_32"] = [](const FakeLaunch&) { return 0.0; };
+  const Measurement result = measure(problem);
+  EXPECT_FALSE(result.quantities.contains("time.twice")) << "none was seen";
+  EXPECT_NEAR(result.quantities.at("time.third").value, 0.125, 1e-9);
+  options.max_seconds = 100;
+  EXPECT_EQ(measure(problem).quantities.at("time.third").n, 4) << "half a second is the most";
+}
+
+TEST_F(SeveralKernels, OverlapIsTheShareOfTheTimeInWhichTwoRun) {
+  const auto overlap = [&](const char* steps) {
+    const Measurement result = measure(two_kernels(steps));
+    EXPECT_EQ(result.status, Status::ok) << result.message;
+    return result.quantities.at("overlap").value;
+  };
+  // 2 ms beside 1 ms
+  EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 0.5, 1e-9);
+  // 2 ms beside 2 ms, then 3 ms alone
+  EXPECT_NEAR(overlap("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"third\", launches = 2 }] }] }, "
+                      "{ kernel = \"third\", launches = 3 }"),
+              0.4, 1e-9);
+  device.kernels["twice_32"] = device.kernels["third_32"] = [](const FakeLaunch&) { return 1e-3; };
+  EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 1, 1e-9);
+}
+
+TEST_F(SeveralKernels, ResourcesAreTheMostThatAnyKernelNeeds) {
+  device.needs["twice_32"] = {10, 2000, 30, 512, 4};
+  device.needs["third_32"] = {20, 1000, 60, 1024, 2};
+  const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  Measurement result = measure(problem);
+  const auto value = [&](const char* name) { return result.value(name).value_or(-1); };
+  EXPECT_EQ(value("registers"), 20);
+  EXPECT_EQ(value("shared_bytes"), 2000);
+  EXPECT_EQ(value("local_bytes"), 60);
+  EXPECT_EQ(value("spilled_registers"), 4);
+  EXPECT_EQ(result.quantities.at("registers").n, 1);
+  EXPECT_EQ(result.quantities.at("registers").standard_error, 0);
+  EXPECT_EQ(result.quantities.at("occupancy.twice").n, 1);
+  EXPECT_EQ(result.quantities.at("occupancy.twice").standard_error, 0);
+  device.needs["twice_32"] = device.needs["third_32"] = {0, -1, 0, 1024, -1};
+  result = measure(problem);
+  EXPECT_EQ(value("registers"), 0);
+  EXPECT_FALSE(result.quantities.contains("shared_bytes")) << "nobody tells";
+  EXPECT_FALSE(result.quantities.contains("spilled_registers"));
 }
 
 TEST_F(SeveralKernels, AFailureNamesItsKernel) {
@@ -192,13 +201,9 @@ TEST_F(SeveralKernels, AFailureNamesItsKernel) {
 TEST_F(SeveralKernels, OnlyResourcesAreAskedForWithoutALaunch) {
   const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
   Runner runner(device, problem, options);
-  const Configuration configuration{Value(64), Value(32)};
-  std::vector<Binary> binaries;
-  for (std::size_t k = 0; k < 2; ++k)
-    binaries.push_back(device.make_compiler()->compile(runner.compile_job(configuration, k)));
   RunOptions only;
   only.resources_only = true;
-  const Measurement result = runner.run(configuration, binaries, only);
+  const Measurement result = measure(runner, 64, 32, only);
   EXPECT_EQ(device.launches, 0u);
   EXPECT_DOUBLE_EQ(result.quantities.at("occupancy.twice").value, 0.5);
   EXPECT_FALSE(result.quantities.contains("time"));
