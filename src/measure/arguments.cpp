@@ -174,7 +174,7 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
     }
     if (fill.foreign)
       fill.foreign->read({reinterpret_cast<std::uint8_t*>(contents.data()), bytes}, 0);
-    else if (bytes > 0)
+    else
       std::memcpy(contents.data(), fill.data->data(), bytes);
     return contents;
   }
@@ -189,7 +189,6 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
     } else {
       for (T& x : out) x = convert<T>(fill.value);
     }
-    return 0;
   });
   return contents;
 }

@@ -24,7 +24,7 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
     throw UserError(fmt::format("{}, which {}, is no whole .npy file (numpy.save writes one)", file.string(), what), place);
   const std::string_view wanted = npy_type_of(to_string(type));
   // one byte is one byte, whatever its order is called
-  const bool same = header->type.size() > 1 && header->type.substr(1) == wanted.substr(1) && header->type[0] != '>';
+  const bool same = !header->type.empty() && header->type.substr(1) == wanted.substr(1) && header->type[0] != '>';
   if (!same)
     throw UserError(fmt::format("{} has elements of NumPy's type {}, but what it {} is {} ({})", file.string(), header->type, what,
                                 to_string(type), wanted),

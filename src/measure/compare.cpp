@@ -90,9 +90,9 @@ constexpr std::size_t kBlock = 4096;
 /// A block of halves as single precision numbers, which hold each of them exactly: by table, in a quarter of the time.
 std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to, std::array<float, kBlock>& out) {
   static const std::vector<float> values = [] {
-    std::vector<float> all(65536);
-    for (std::size_t bits = 0; bits < all.size(); ++bits)
-      all[bits] = static_cast<float>(half_to_double(static_cast<std::uint16_t>(bits)));
+    std::vector<float> all;
+    for (unsigned bits = 0; bits <= 0xffff; ++bits)
+      all.push_back(static_cast<float>(half_to_double(static_cast<std::uint16_t>(bits))));
     return all;
   }();
   for (std::size_t i = from; i < to; ++i) out[i - from] = values[element<std::uint16_t>(halves, i)];
@@ -184,8 +184,10 @@ namespace {
 
 template <class T, class Load>
 std::vector<double> reals(std::span<const std::byte> bytes, Load load) {
-  std::vector<double> values(bytes.size() / sizeof(T));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = load(element<T>(bytes, i));
+  const std::size_t count = bytes.size() / sizeof(T);
+  std::vector<double> values;
+  values.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) values.push_back(load(element<T>(bytes, i)));
   return values;
 }
 

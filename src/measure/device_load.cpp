@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "device/backend.hpp"
@@ -14,34 +16,35 @@
 namespace ergotune {
 namespace {
 
-constexpr const char* kCudaSource = R"(
-extern "C" __global__ void ergotune_load(float* out, int steps) {
-  float x[8];
-  for (int i = 0; i < 8; ++i) x[i] = 0.1f * i + 1e-3f * threadIdx.x;
-  for (int s = 0; s < steps; ++s)
-    for (int i = 0; i < 8; ++i) x[i] = fmaf(x[i], 0.9993f, 0.0007f * i);
-  float sum = 0;
-  for (int i = 0; i < 8; ++i) sum += x[i];
-  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
-}
+constexpr std::string_view kCudaHead = R"(
+#define fma fmaf
+#define LOCAL threadIdx.x
+#define GLOBAL (blockIdx.x * blockDim.x + threadIdx.x)
+extern "C" __global__ void ergotune_load(float* out, int steps)
 )";
-constexpr const char* kOpenClSource = R"(
-__kernel void ergotune_load(__global float* out, int steps) {
+constexpr std::string_view kOpenClHead = R"(
+#define LOCAL get_local_id(0)
+#define GLOBAL get_global_id(0)
+__kernel void ergotune_load(__global float* out, int steps)
+)";
+constexpr std::string_view kBody = R"({
   float x[8];
-  for (int i = 0; i < 8; ++i) x[i] = 0.1f * i + 1e-3f * get_local_id(0);
+  for (int i = 0; i < 8; ++i) x[i] = 0.1f * i + 1e-3f * LOCAL;
   for (int s = 0; s < steps; ++s)
     for (int i = 0; i < 8; ++i) x[i] = fma(x[i], 0.9993f, 0.0007f * i);
   float sum = 0;
   for (int i = 0; i < 8; ++i) sum += x[i];
-  out[get_global_id(0)] = sum;
+  out[GLOBAL] = sum;
 }
 )";
+
+std::string with_body(std::string_view head) { return std::string(head).append(kBody); }
 
 }  // namespace
 
 DeviceLoad::DeviceLoad(Device& device) : device_(device) {
   Kernel kernel;
-  kernel.sources = {{Language::cuda, {}, kCudaSource, {}}, {Language::opencl, {}, kOpenClSource, {}}};
+  kernel.sources = {{Language::cuda, {}, with_body(kCudaHead), {}}, {Language::opencl, {}, with_body(kOpenClHead), {}}};
   if (!has_source_for(kernel, device.info().backend))
     throw UserError(
         fmt::format("the load of ergotune runs through CUDA, HIP or OpenCL; {} is none of them", device.info().id));

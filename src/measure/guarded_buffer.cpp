@@ -14,10 +14,7 @@ namespace {
 std::vector<std::byte> pattern_of(std::uint64_t number) {
   std::vector<std::byte> pattern(GuardedBuffer::kBefore + GuardedBuffer::kBehind);
   Random random(0x67756172 + number);
-  for (std::size_t i = 0; i < pattern.size(); i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = (random() & 0x1f1f1f1f1f1f1f1full) + 0x3030303030303030ull;
-    std::memcpy(pattern.data() + i, &word, sizeof word);
-  }
+  for (std::byte& byte : pattern) byte = static_cast<std::byte>(0x30 + random.below(0x20));
   return pattern;
 }
 

@@ -23,7 +23,7 @@ void LaunchStreamer::record(std::size_t rounds) {
 }
 
 bool LaunchStreamer::ran_empty() {
-  return runs_beside_ && recorded_ > 0 && device_.passed(markers_[(recorded_ - 1) % kRing]);
+  return runs_beside_ && device_.passed(markers_[(recorded_ - 1) % kRing]);
 }
 
 void LaunchStreamer::launch_chunk() {

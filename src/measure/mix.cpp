@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLeastRounds = 3, kMostRounds = 10;
 
 struct Interval {
-  double begin = 0, end = 0;
+  double begin, end;
 };
 
 /// s in which at least so many of the intervals hold.

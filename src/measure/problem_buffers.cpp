@@ -152,25 +152,22 @@ void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
 /// Copies on the device come last, outputs first: what does not fit is restored from the host instead. Memory of somebody
 /// else that no kernel writes needs none.
 void ProblemBuffers::keep_copies() {
-  bool room = true;
   for (const bool output : {true, false}) {
     for (Slot& slot : slots_) {
       if (slot.written != output || (slot.foreign && !slot.written)) continue;
-      room = room && keep_copy(slot);
+      keep_copy(slot);
       if (slot.foreign && !slot.pristine) slot.contents = first_contents(slot.argument->name);
     }
   }
 }
 
-/// False where there is no room.
-bool ProblemBuffers::keep_copy(Slot& slot) {
+/// None where there is no room.
+void ProblemBuffers::keep_copy(Slot& slot) {
   try {
     slot.pristine = device_.allocate(slot.live->whole().bytes());
     device_.copy(*slot.pristine, slot.live->whole());
-    return true;
   } catch (const DeviceError&) {
     slot.pristine.reset();
-    return false;
   }
 }
 

@@ -83,7 +83,7 @@ class ProblemBuffers {
   std::vector<std::byte> first_contents(const std::string& name) const;
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();
-  bool keep_copy(Slot& slot);
+  void keep_copy(Slot& slot);
   void repair();
 
   Device& device_;

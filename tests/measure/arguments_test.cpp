@@ -1,6 +1,8 @@
 #include "measure/arguments.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -82,6 +84,9 @@ TEST(Fill, DataOfAnotherSizeAreRefused) {
   fill.kind = Fill::Kind::data;
   fill.data = std::make_shared<const std::vector<std::uint8_t>>(7);
   EXPECT_THROW(initial_contents(buffer(ElementType::float32, fill), 2, 0), UserError);
+  EXPECT_EQ(as<std::uint8_t>(initial_contents(buffer(ElementType::uint8, fill), 7, 0)), *fill.data);
+  fill.data.reset();
+  EXPECT_THROW(initial_contents(buffer(ElementType::uint8, fill), 1, 0), UserError) << "none are given";
 }
 
 TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
@@ -89,7 +94,9 @@ TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
     initial_contents(buffer(ElementType::float64, {}), std::size_t{1} << 50, 0);
     ADD_FAILURE();
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("8388608.0 GiB; this machine has"), std::string::npos) << error.what();
+    const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+    const std::string words = fmt::format("8388608.0 GiB; this machine has {:.1f} GiB of memory", memory / (1024.0 * 1024 * 1024));
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
   }
 }
 
@@ -123,6 +130,7 @@ TEST(Scalar, IsConvertedOrRefused) {
   EXPECT_EQ(as<std::int32_t>(scalar_bytes(ElementType::int32, Value(-5))), std::vector<std::int32_t>{-5});
   EXPECT_EQ(as<float>(scalar_bytes(ElementType::float32, Value(1.5))), std::vector<float>{1.5f});
   EXPECT_EQ(as<std::int64_t>(scalar_bytes(ElementType::int64, Value(2.0))), std::vector<std::int64_t>{2});
+  EXPECT_EQ(as<std::uint32_t>(scalar_bytes(ElementType::uint32, Value(0))), std::vector<std::uint32_t>{0});
   EXPECT_THROW(scalar_bytes(ElementType::uint8, Value(256)), UserError);
   EXPECT_THROW(scalar_bytes(ElementType::uint32, Value(-1)), UserError);
   EXPECT_THROW(scalar_bytes(ElementType::int32, Value(1.5)), UserError);

@@ -205,6 +205,76 @@ TEST(ExecutionParameter, SettingsAreThoseOfTheExecutionParametersOfAConfiguratio
   EXPECT_EQ(setting_of(parameters, {Value(1410), Value(32)}).size(), 1u) << "a configuration of before";
 }
 
+TEST(ExecutionParameter, SettingsEndWithTheShorterOfParametersAndValues) {
+  std::vector<Parameter> parameters(1);
+  parameters[0].kind = ParameterKind::core_clock_mhz;
+  EXPECT_TRUE(setting_of(parameters, {}).empty());
+  EXPECT_EQ(setting_of(parameters, {Value(1410), Value(1)}).size(), 1u);
+}
+
+TEST(ExecutionParameter, AMillionStepsAreTheMost) {
+  auto power = spec(Choice::range, ParameterKind::power_limit_w);
+  power.low = 0;
+  power.high = 1e6;
+  power.step = 1;
+  EXPECT_EQ(make_execution_parameter(power, watts()).values.size(), 201u);
+  power.high = 1e6 + 1;
+  EXPECT_THROW(make_execution_parameter(power, watts()), UserError);
+  ControlRange large = watts();
+  large.high = 3e6;
+  power.low = 2e6;
+  power.high = 2e6 + 2;
+  EXPECT_THAT(numbers(make_execution_parameter(power, large)), ElementsAre(2000000, 2000001, 2000002)) << "steps, not numbers";
+}
+
+TEST(ExecutionParameter, HalfAWattBeyondTheEndsIsRounding) {
+  auto power = spec(Choice::range, ParameterKind::power_limit_w);
+  power.low = 99.5;
+  power.high = 300.5;
+  power.step = 201;
+  EXPECT_THAT(numbers(make_execution_parameter(power, watts())), ElementsAre(100, 300));
+}
+
+/// A control that knows core clocks and nothing else.
+struct ClockControl : Control {
+  std::string id() const override { return "clocks:0"; }
+  std::string device_key() const override { return "clocks"; }
+  ControlRange range(ControlQuantity quantity) override {
+    return quantity == ControlQuantity::core_clock_mhz ? clocks() : ControlRange{};
+  }
+  std::vector<double> core_clocks_at(double) override { return {}; }
+  bool permitted() override { return true; }
+  std::vector<RestoreStep> snapshot() override { return {}; }
+  std::string foreign_setting() override { return {}; }
+  ControlResult set(ControlQuantity, double) override { return {}; }
+  ControlResult restore(const RestoreStep&) override { return {}; }
+};
+
+TEST(ExecutionParameters, OfAProblemBecomeParametersByItsControl) {
+  ClockControl control;
+  Problem problem;
+  problem.parameters.resize(1);
+  problem.execution_parameters = {spec(Choice::model)};
+  resolve_execution_parameters(problem, control, {{ParameterKind::core_clock_mhz, {998}}});
+  ASSERT_EQ(problem.parameters.size(), 2u);
+  EXPECT_EQ(problem.parameters[1].name, "core_clock_mhz");
+  EXPECT_THAT(numbers(problem.parameters[1]), ElementsAre(1005));
+  EXPECT_TRUE(problem.execution_parameters.empty());
+  problem.execution_parameters = {spec(Choice::model)};
+  EXPECT_THROW(resolve_execution_parameters(problem, control, {}), UserError) << "nothing is suggested";
+}
+
+TEST(ExecutionParameters, ThatTheControlDoesNotSetAreRefusedByItsName) {
+  ClockControl control;
+  try {
+    make_execution_parameters({spec(Choice::all, ParameterKind::power_limit_w)}, control, {});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("power_limit_w cannot be set through the control clocks:0"));
+  }
+  EXPECT_THROW(make_execution_parameters({spec(Choice::all, ParameterKind::code)}, control, {}), UserError);
+}
+
 TEST(ExecutionParameter, AnUnsupportedQuantityIsAClearMistake) {
   EXPECT_THROW(make_execution_parameter(spec(Choice::all), ControlRange{}), UserError);
 }

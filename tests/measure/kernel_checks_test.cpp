@@ -94,6 +94,8 @@ TEST_F(SeveralKernels, OutputsThatNobodyVerifiesLeaveTheKernelsVerdict) {
   Measurement result = measure(problem);
   EXPECT_EQ(result.status, Status::ok) << result.message;
   EXPECT_NEAR(result.quantities.at("time").value, 3e-3, 1e-9);
+  EXPECT_EQ(result.quantities.at("error").n, 1);
+  EXPECT_EQ(result.quantities.at("error").standard_error, 0);
   options.verify = false;
   device.kernels["third_32"] = [](const FakeLaunch&) { return 1e-3; };
   result = measure(problem);
@@ -122,6 +124,72 @@ TEST_F(SeveralKernels, AReferenceHasTheScalarsAndBuffersOfTheFirstLaunch) {
   };
   EXPECT_EQ(measure(problem).status, Status::ok);
   EXPECT_EQ(add, 5);
+}
+
+TEST_F(SeveralKernels, AReferenceIsRunAgainWhereItsScalarsAreOthers) {
+  Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  problem.kernels[0].arguments[2].value = Expression::parse("B");
+  problem.kernels[0].verification = beside("reference", problem.kernels[0]);
+  problem.verification.kind = Verification::Kind::none;
+  device.kernels["reference"] = device.kernels["twice_32"];
+  Runner runner(device, problem, options);
+  for (const int block : {32, 64, 32}) EXPECT_EQ(measure(runner, block, 32).message, "") << block;
+}
+
+TEST_F(SeveralKernels, OfAKernelThoseOutputsAreComparedThatAreAskedFor) {
+  Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  problem.verification.kind = Verification::Kind::none;
+  problem.kernels[1].verification = beside("reference", problem.kernels[1]);
+  device.kernels["reference"] = [](const FakeLaunch&) { return 1e-3; };
+  EXPECT_EQ(measure(problem).status, Status::wrong_result);
+  auto other = std::make_shared<Verification>(*problem.kernels[1].verification);
+  other->outputs = {"z"};
+  problem.kernels[1].verification = other;
+  EXPECT_EQ(measure(problem).status, Status::wrong_result);
+  other->outputs = {"y"};
+  EXPECT_EQ(measure(problem).status, Status::ok);
+}
+
+TEST_F(SeveralKernels, AKernelsOutputsMayBeComparedInAnyOrder) {
+  Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  problem.verification.kind = Verification::Kind::none;
+  auto verification = beside("reference", problem.kernels[1]);
+  verification->compare["z"] = Compare::sorted;
+  problem.kernels[1].verification = verification;
+  device.kernels["reference"] = [this](const FakeLaunch& launch) {
+    const double took = device.kernels["third_32"](launch);
+    std::reverse(launch.buffers[1]->floats(), launch.buffers[1]->floats() + kCount);
+    return took;
+  };
+  EXPECT_EQ(measure(problem).message, "");
+}
+
+TEST_F(SeveralKernels, ACheckLaunchesTheWholeRoundAndTheReferenceOnce) {
+  options.min_repeats = options.max_repeats = 2;
+  const auto launches = [&](bool checked) {
+    Problem problem = two_kernels("{ kernel = \"twice\", launches = 2 }, { kernel = \"third\" }");
+    if (checked) problem.kernels[0].verification = beside("reference", problem.kernels[0]);
+    device.kernels["reference"] = device.kernels["twice_32"];
+    device.launches = 0;
+    EXPECT_EQ(measure(problem).status, Status::ok);
+    return device.launches;
+  };
+  EXPECT_EQ(launches(true), launches(false) + 3 + 1 + 3) << "kernel by kernel, its reference, and once more for the outputs";
+}
+
+TEST_F(SeveralKernels, AReferenceOfAKernelMayRunOnTheHost) {
+  Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  problem.verification.kind = Verification::Kind::none;
+  for (const char* right : {"3", "4"}) {
+    auto verification = beside("on_host", problem.kernels[1]);
+    verification->kind = Verification::Kind::host_function;
+    auto reference = std::make_shared<Kernel>(*verification->reference);
+    reference->sources = {{Language::c, {}, fmt::format("void on_host(const float *y, float *z) "
+                                                        "{{ for (int i = 0; i < 256; ++i) z[i] = {} * y[i]; }}", right), {}}};
+    verification->reference = reference;
+    problem.kernels[1].verification = verification;
+    EXPECT_EQ(measure(problem).status, std::string(right) == "3" ? Status::ok : Status::wrong_result) << right;
+  }
 }
 
 }  // namespace

@@ -98,6 +98,92 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   EXPECT_EQ(after, before);
 }
 
+TEST_F(ProblemBuffersTest, EveryByteOutsideBelongsToItsElement) {
+  auto buffers = make({{buffer("a", Access::write)}});
+  auto* bytes = reinterpret_cast<unsigned char*>(bound(buffers, kept[0], 0).floats());
+  const auto element_of = [&](std::ptrdiff_t at) {
+    bytes[at] ^= 1;
+    const std::string words = buffers.written_outside();
+    return std::stol(words.substr(words.find("element ") + 8));
+  };
+  EXPECT_EQ(element_of(-1), -1);
+  EXPECT_EQ(element_of(-4), -1);
+  EXPECT_EQ(element_of(-5), -2);
+  const auto end = static_cast<std::ptrdiff_t>(4 * kCount);
+  EXPECT_EQ(element_of(end), 256);
+  EXPECT_EQ(element_of(end + 3), 256);
+  EXPECT_EQ(element_of(end + 4 * 5), 261);
+  EXPECT_EQ(element_of(end + static_cast<std::ptrdiff_t>(GuardedBuffer::kBehind) - 1), 256 + 16383);
+  EXPECT_EQ(element_of(-static_cast<std::ptrdiff_t>(GuardedBuffer::kBefore)), -1024);
+}
+
+TEST_F(ProblemBuffersTest, HasOneElementOrMore) {
+  const auto complaint_of = [&](const char* count) {
+    auto argument = buffer("a", Access::read);
+    argument.count = Expression::parse(count);
+    return complaint({{argument}});
+  };
+  EXPECT_EQ(complaint_of("1"), "none");
+  EXPECT_THAT(complaint_of("0"), HasSubstr("argument \"a\" has 0 elements"));
+  EXPECT_THAT(complaint_of("0.5"), HasSubstr("has 0.5 elements"));
+  EXPECT_THAT(complaint_of("1e14"), HasSubstr("has 100000000000000 elements")) << "before any memory is asked for";
+}
+
+TEST_F(ProblemBuffersTest, WhatDoesNotFitSaysHowMuchItWouldBe) {
+  device.memory = 16;
+  auto argument = buffer("a", Access::read);
+  argument.count = Expression::parse("26");
+  EXPECT_THAT(complaint({{argument}}), HasSubstr("argument \"a\" brings them to 0.000104 MB"));
+  device.memory = 104 + GuardedBuffer::kBefore + GuardedBuffer::kBehind;
+  auto other = argument;
+  other.name = "b";
+  EXPECT_THAT(complaint({{argument, other}}), HasSubstr("argument \"b\" brings them to 0.000208 MB"));
+}
+
+TEST_F(ProblemBuffersTest, CopiesOnTheDeviceAreOfOutputsFirst) {
+  const std::size_t each = 4 * kCount + GuardedBuffer::kBefore + GuardedBuffer::kBehind;
+  const Lists lists{{buffer("a", Access::read), buffer("b", Access::write)}};
+  const auto copies = [&](std::size_t room, bool everything) {
+    device.memory = room;
+    auto buffers = make(lists);
+    bound(buffers, kept[0], 0).floats()[0] = bound(buffers, kept[0], 1).floats()[0] = 42;
+    device.copies = 0;
+    buffers.restore(everything);
+    EXPECT_NE(bound(buffers, kept[0], 1).floats()[0], 42);
+    EXPECT_EQ(bound(buffers, kept[0], 0).floats()[0] != 42, everything);
+    return device.copies;
+  };
+  EXPECT_EQ(copies(4 * each, false), 1u);
+  EXPECT_EQ(copies(4 * each, true), 2u);
+  EXPECT_EQ(copies(3 * each, false), 1u) << "the output's";
+  EXPECT_EQ(copies(3 * each, true), 1u) << "the input comes from the host";
+  EXPECT_EQ(copies(2 * each, true), 0u);
+}
+
+TEST_F(ProblemBuffersTest, WhatALaterKernelWritesIsAnOutput) {
+  EXPECT_THAT(make({{buffer("t", Access::read)}, {buffer("t", Access::write)}}).outputs(), ElementsAre("t"));
+  EXPECT_THAT(make({{buffer("t", Access::read)}, {buffer("t", Access::read)}}).outputs(), ElementsAre());
+}
+
+TEST_F(ProblemBuffersTest, OnlyAlikeBuffersSwap) {
+  auto longer = buffer("y", Access::write), other = buffer("y", Access::write);
+  longer.count = Expression::parse("2 * n");
+  other.type = ElementType::int32;
+  const auto words = [&](const Argument& y) -> std::string {
+    kept = {{buffer("x", Access::read), y}};
+    try {
+      const ProblemBuffers buffers(device, {&kept[0]}, {{"n", Value(static_cast<int>(kCount))}}, nullptr, {{"x", "y"}});
+      return buffers.has_in_out() ? "what is written is read in the next round" : "nothing is read again";
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(words(longer), HasSubstr("\"x\" and \"y\" cannot be swapped: one has 256 elements of float32, the other 512 of float32"));
+  EXPECT_THAT(words(other), HasSubstr("one has 256 elements of float32, the other 256 of int32"));
+  EXPECT_EQ(words(buffer("y", Access::write)), "what is written is read in the next round");
+  EXPECT_EQ(words(buffer("y", Access::read)), "nothing is read again");
+}
+
 /// A buffer that is somebody else's: `memory`, on a device with this id.
 Argument foreign(const char* name, Access access, std::vector<float>& memory, const std::string& device = "opencl:0") {
   Argument argument = buffer(name, access);
@@ -184,6 +270,7 @@ TEST_F(ProblemBuffersTest, ZonesHoldFiniteNumbersOfEveryType) {
   const auto buffers = make({{buffer("a", Access::read)}});
   const auto* inside = reinterpret_cast<const std::byte*>(bound(buffers, kept[0], 0).floats());
   const auto check = [&](const std::byte* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) ASSERT_TRUE(from[i] >= std::byte{0x30} && from[i] <= std::byte{0x4f}) << i;
     for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
       double real = 0;
       float single[2] = {};

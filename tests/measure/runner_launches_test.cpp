@@ -104,11 +104,25 @@ TEST_F(RunnerLaunches, BuffersAreCopiedBackWhereSomethingMayHaveChangedThem) {
   EXPECT_EQ(copies(64), 1u);
   EXPECT_EQ(last.status, Status::wrong_result);
   EXPECT_EQ(copies(32), 2u) << "the input as well, after something that was wrong";
+  RunOptions only;
+  only.reference_only = true;
+  measure(runner, 32, only);
+  EXPECT_EQ(copies(32), 1u) << "not after a reference that was right";
   spoils = true;
   EXPECT_EQ(copies(32), 1u);
   spoils = false;
   EXPECT_EQ(copies(32), 2u) << "or that was refused";
   EXPECT_EQ(copies(32), 1u);
+}
+
+TEST_F(RunnerLaunches, WithoutVerificationNothingIsInDoubt) {
+  options.verify = false;
+  Runner runner(device, problem, options);
+  for (int i = 0; i < 2; ++i) {
+    device.copies = 0;
+    EXPECT_EQ(measure(runner, 32).status, Status::ok);
+    EXPECT_EQ(device.copies, 1u);
+  }
 }
 
 struct Throwing : Observer {

@@ -1,4 +1,6 @@
 // Rounds of several kernels in the runner, on the fake device: outputs, swaps, races, failures, times in the mix.
+#include "device/packed_code.hpp"
+#include "measure/loaded_round.hpp"
 #include "measure/several_kernels.hpp"
 
 namespace ergotune::test {
@@ -215,6 +217,63 @@ TEST_F(SeveralKernels, BuffersThatSwapMustBeAlike) {
     for (Argument& argument : kernel.arguments)
       if (argument.name == "y") argument.count = Expression::parse("2 * n");
   EXPECT_THROW(Runner(device, problem, options), UserError);
+}
+
+/// A round as it is loaded.
+struct LoadedRounds : SeveralKernels {
+  std::vector<WorkloadStep> steps(const char* text, bool in_sequence = false) {
+    const Problem problem = two_kernels(text);
+    const Constants constants = problem.constants_for("", {});
+    ProblemBuffers buffers(device, argument_lists(problem), constants);
+    const std::vector<Binary> binaries{{"", "twice_32", {}}, {"", "third_32", {}}};
+    LoadedRound round(device, problem, constants, buffers, {Value(32), Value(32)}, binaries);
+    return in_sequence ? round.steps_in_sequence() : round.kernels().steps();
+  }
+};
+
+TEST_F(LoadedRounds, LaunchesThatFollowEachOtherAreOneStepWhereTheyAreAlike) {
+  const auto together = steps("{ kernel = \"twice\" }, { kernel = \"twice\", launches = 2 }, { kernel = \"third\" }");
+  ASSERT_EQ(together.size(), 2u);
+  EXPECT_EQ(together[0].launches, 3u);
+  EXPECT_EQ(steps("{ kernel = \"twice\" }, { kernel = \"third\" }, { kernel = \"twice\" }").size(), 3u);
+  // side by side, and before and after something that runs side by side, they are others
+  EXPECT_EQ(steps("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"twice\" }, { kernel = \"third\" }] }] }").size(), 3u);
+  const char* const sections = "{ concurrent = [\"third\", \"twice\"] }, { concurrent = [\"third\", \"twice\"], order = [\"twice\", \"third\"] }";
+  EXPECT_EQ(steps(sections).size(), 4u);
+}
+
+TEST_F(LoadedRounds, InSequenceAllIsOnTheMainQueue) {
+  const auto sequence = steps("{ concurrent = [\"twice\", \"third\"], order = [\"third\", \"twice\"] }", true);
+  ASSERT_EQ(sequence.size(), 2u);
+  for (const WorkloadStep& step : sequence) {
+    EXPECT_EQ(step.queue, 0u);
+    EXPECT_EQ(step.section, 0u);
+  }
+  EXPECT_EQ(sequence[0].kernel, 0u) << "as they are written";
+}
+
+TEST_F(SeveralKernels, InstructionsOfAllKernelsAreAddedWhereAllTell) {
+  Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  const auto counted = [](double fma) { return device::PackedCode{"code", {{"static_fma", fma}}, "SASS"}.pack(); };
+  problem.kernels[0].sources[0].text = counted(5);
+  problem.kernels[1].sources[0].text = counted(7);
+  const Measurement result = measure(problem);
+  const Quantity& fma = result.quantities.at("static_fma");
+  EXPECT_EQ(fma.value, 12);
+  EXPECT_EQ(fma.standard_error, 0);
+  EXPECT_EQ(fma.n, 1);
+  EXPECT_EQ(fma.method, "counted in SASS");
+  problem.kernels[1].sources[0].text = "code";
+  EXPECT_FALSE(measure(problem).quantities.contains("static_fma"));
+}
+
+TEST_F(SeveralKernels, OfWhatTakesNoTimeNothingOverlaps) {
+  options.min_repeats = options.max_repeats = 2;
+  device.kernels["third_32"] = [this](const FakeLaunch&) { return device.launches > 8 ? 0.0 : 1e-3; };
+  device.kernels["twice_32"] = [](const FakeLaunch&) { return 0.0; };
+  const Measurement result = measure(two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }"));
+  EXPECT_EQ(result.status, Status::ok) << result.message;
+  EXPECT_EQ(result.quantities.at("overlap").value, 0);
 }
 
 }  // namespace
