@@ -193,6 +193,14 @@ TEST(Compare, TheFirstElementOfABlockCountsAsAnyOther) {
   }
 }
 
+TEST(Compare, AHalfThatIsNoNumberIsNearToNone) {
+  for (const std::uint16_t nan : {std::uint16_t{0x7c01}, std::uint16_t{0x7fff}, std::uint16_t{0xffff}}) {
+    const Comparison found = in_two_blocks<std::uint16_t>(ElementType::float16, half_from(1.25), half_from(1), nan, 0, 1e-6, 1);
+    EXPECT_EQ(found.different, 1u) << nan;
+    EXPECT_EQ(found.first_different, 4500u);
+  }
+}
+
 TEST(Compare, NansAreCountedInEveryTypeThatHasThem) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto count = [](ElementType type, const auto& values) { return nans_in(type, std::as_bytes(std::span(values))); };

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/calibration.hpp"
 #include "measure/fake_device.hpp"
+#include "measure/keep_warm.hpp"
 
 namespace ergotune {
 namespace {
@@ -73,6 +75,144 @@ TEST_F(Loads, WorkUntilTheyAreTold) {
   const auto then = device.launches;
   load.work_until(host_seconds() - 1);
   EXPECT_EQ(device.launches, then) << "it is too late for any";
+}
+
+TEST_F(Loads, AreSizedByTheShortestOfThreeLaunches) {
+  seconds_per_step = 5e-6;
+  for (const std::size_t slow : {1u, 2u, 3u}) {  // of three
+    device.launches = 0;
+    const auto usual = device.kernels["ergotune_load"];
+    device.kernels["ergotune_load"] = [&, usual](const test::FakeLaunch& launch) {
+      return usual(launch) * (device.launches == slow || device.launches == slow % 3 + 1 ? 100 : 1);
+    };
+    const DeviceLoad load(device);
+    EXPECT_EQ(steps, 64);
+    EXPECT_EQ(device.launches, 3u);
+    device.kernels["ergotune_load"] = usual;
+  }
+}
+
+TEST_F(Loads, AreTriedTwelveTimesWhereNoSizeFits) {
+  device.kernels["ergotune_load"] = [](const test::FakeLaunch&) { return 2e-3; };
+  const DeviceLoad load(device);
+  EXPECT_EQ(device.launches, 12 * 3u);
+}
+
+/// A device that works beside the host: a marker has passed at the second look. Breaks after twenty batches.
+struct Beside : test::FakeDevice {
+  std::vector<const Marker*> under_way;
+  std::size_t most = 0;
+  std::vector<std::size_t> batches;
+  bool counts = false, seen = false;
+  void launch(LoadedKernel& kernel, std::size_t count = 1, Queue* queue = nullptr) override {
+    FakeDevice::launch(kernel, count, queue);
+    if (!counts) return;
+    batches.push_back(count);
+    if (batches.size() > 20) throw DeviceError(DeviceFault::runtime, "enough");
+  }
+  void record(Marker& marker, Queue* queue = nullptr) override {
+    FakeDevice::record(marker, queue);
+    if (!counts) return;
+    under_way.push_back(&marker);
+    most = std::max(most, under_way.size());
+  }
+  bool passed(const Marker& marker) override {
+    EXPECT_FALSE(under_way.empty());
+    EXPECT_EQ(under_way.at(0), &marker) << "the oldest is waited for";
+    seen = !seen;
+    if (!seen) under_way.erase(under_way.begin());
+    return !seen;
+  }
+};
+
+struct LoadsBeside : testing::Test {
+  /// Works for a minute, or until the device breaks, with launches of so many seconds.
+  static void work(Beside& device, double seconds) {
+    device.kernels["ergotune_load"] = [seconds](const test::FakeLaunch&) { return seconds; };
+    DeviceLoad load(device);
+    device.counts = true;
+    EXPECT_THROW(load.work_until(host_seconds() + 60), DeviceError);
+  }
+};
+
+TEST_F(LoadsBeside, HaveTwoBatchesOfAMillisecondUnderWay) {
+  Beside device;
+  work(device, 0.32e-3);
+  EXPECT_EQ(device.most, 2u);
+  EXPECT_EQ(device.batches, std::vector<std::size_t>(21, 3));
+}
+
+TEST_F(LoadsBeside, QueueNothingThatWouldBeginTooLate) {
+  Beside device;
+  work(device, 100);
+  EXPECT_EQ(device.most, 1u) << "the next one would begin in a hundred seconds";
+  EXPECT_EQ(device.batches, std::vector<std::size_t>(21, 1));
+}
+
+TEST(KernelOfLoads, ComputesAsManyStepsAsItIsTold) {
+  std::unique_ptr<Device> device;
+  for (const auto& info : list_devices())
+    if (info.backend == "opencl") device = open_device(info.id);
+  if (!device) GTEST_SKIP() << "no OpenCL here";
+  struct Listening : test::FakeDevice {
+    std::string source;
+    std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
+      source = binary.bytes;
+      return FakeDevice::load(binary);
+    }
+  } listening;
+  listening.kernels["ergotune_load"] = [](const test::FakeLaunch&) { return 5e-4; };
+  const DeviceLoad load(listening);
+  CompileJob job;
+  job.language = Language::opencl;
+  job.source = listening.source;
+  job.source_name = job.function = "ergotune_load";
+  const auto kernel = device->load(device->make_compiler()->compile(job));
+  const auto out = device->allocate(16 * sizeof(float));
+  std::vector<KernelArgument> arguments(2);
+  arguments[0].buffer = out.get();
+  const int steps = 50;
+  arguments[1].scalar.resize(sizeof steps);
+  std::memcpy(arguments[1].scalar.data(), &steps, sizeof steps);
+  kernel->bind({{2, 1, 1}, {8, 1, 1}, 0}, arguments);
+  device->launch(*kernel);
+  device->synchronise();
+  std::vector<float> found(16);
+  device->read(*out, std::as_writable_bytes(std::span(found)));
+  for (int thread = 0; thread < 16; ++thread) {
+    double sum = 0;
+    for (int i = 0; i < 8; ++i) {
+      // x -> 0.9993 x + 0.0007 i goes to i, from 0.1 i + 0.001 t
+      const double share = std::pow(0.9993, steps);
+      sum += share * (0.1 * i + 1e-3 * (thread % 8)) + (1 - share) * i;
+    }
+    EXPECT_NEAR(found[static_cast<std::size_t>(thread)], sum, 2e-5) << thread;
+  }
+}
+
+TEST_F(Loads, KeepABoardWarmWhereTheyCan) {
+  const auto warm = KeepWarm::make(device);
+  ASSERT_TRUE(warm);
+  const auto before = device.launches;
+  const double begin = host_seconds();
+  EXPECT_TRUE(warm->heat(0.002));
+  EXPECT_GT(device.launches, before);
+  EXPECT_GE(host_seconds(), begin + 0.001);
+  device.kernels["ergotune_load"] = [](const test::FakeLaunch&) -> double { throw DeviceError(DeviceFault::runtime, "gone"); };
+  EXPECT_FALSE(KeepWarm::make(device)) << "it is a help, not a need";
+  device.device_info.backend = "host";
+  EXPECT_FALSE(KeepWarm::make(device));
+}
+
+TEST_F(Loads, SayWhenABoardCannotBeKeptWarmAnyMore) {
+  bool broken = false;
+  device.kernels["ergotune_load"] = [&](const test::FakeLaunch&) -> double {
+    if (broken) throw DeviceError(DeviceFault::runtime, "gone");
+    return 5e-4;
+  };
+  const auto warm = KeepWarm::make(device);
+  broken = true;
+  EXPECT_FALSE(warm->heat(60));
 }
 
 /// One that says 100 W at every look, or what its test wants.

@@ -138,8 +138,10 @@ class FakeDevice : public Device {
   }
 
   std::size_t queues = 0;  ///< beside the main one, made so far
+  std::vector<QueueOptions> queue_options;
   Queue& main_queue() override { return main_; }
-  std::unique_ptr<Queue> make_queue(const QueueOptions& = {}) override {
+  std::unique_ptr<Queue> make_queue(const QueueOptions& options = {}) override {
+    queue_options.push_back(options);
     return std::make_unique<FakeQueue>("q" + std::to_string(++queues));
   }
   void wait(Queue& queue, const Marker& marker) override {

@@ -4,6 +4,9 @@
 
 #include <limits>
 
+#include "ergotune/device/device.hpp"
+#include "measure/compile_status.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -30,6 +33,31 @@ TEST(Measurement, ValuesThatAreNoNumbersAreNoValues) {
   EXPECT_EQ(m.value("gflops"), 12);
   EXPECT_EQ(m.standard_error("gflops"), 0.5);
   EXPECT_FALSE(m.value("power"));
+  m.metrics["alone"] = 3;
+  EXPECT_EQ(m.standard_error("alone"), 0) << "nobody tells one";
+  EXPECT_EQ(m.standard_error("power"), 0);
+}
+
+TEST(Measurement, OnlyOkAndNotConvergedAreUsable) {
+  for (const Status status : {Status::compile_error, Status::launch_error, Status::runtime_error, Status::timeout,
+                              Status::wrong_result, Status::unsupported})
+    EXPECT_FALSE(usable(status)) << to_string(status);
+  EXPECT_TRUE(usable(Status::ok));
+}
+
+TEST(Measurement, ProvenanceHasAName) {
+  EXPECT_EQ(to_string(Provenance::measured), "measured");
+  EXPECT_EQ(to_string(Provenance::replayed), "replayed");
+  EXPECT_EQ(to_string(Provenance::simulated), "simulated");
+  EXPECT_EQ(to_string(Provenance::modelled), "modelled");
+}
+
+TEST(CompileStatus, IsTheCompilersErrorButWhereTheDeviceSaysMore) {
+  EXPECT_EQ(compile_status(DeviceError(DeviceFault::unsupported, "")), Status::unsupported);
+  EXPECT_EQ(compile_status(DeviceError(DeviceFault::timeout, "")), Status::timeout);
+  for (const DeviceFault fault : {DeviceFault::compile, DeviceFault::launch, DeviceFault::runtime, DeviceFault::out_of_memory})
+    EXPECT_EQ(compile_status(DeviceError(fault, "")), Status::compile_error);
+  EXPECT_EQ(compile_status(std::runtime_error("")), Status::compile_error);
 }
 
 }  // namespace

@@ -1,0 +1,206 @@
+// What outputs are compared with, and what is said of them.
+#include "measure/output_check.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "ergotune/base/error.hpp"
+#include "measure/runner_fixture.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+/// b = 2 a, and what else a test makes of it.
+struct Outputs : RunnerTest {
+  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("outputs" + std::to_string(::getpid()));
+  ~Outputs() override { std::filesystem::remove_all(folder); }
+  void after_64(const std::function<void(float*)>& change) {
+    device.kernels["double_64"] = [change](const FakeLaunch& launch) {
+      right(0)(launch);
+      change(launch.buffers[2]->floats());
+      return 1e-3;
+    };
+  }
+};
+
+TEST_F(Outputs, MayBeExpectedInFiles) {
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 0, .step = 1};
+  std::vector<float> expected(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) expected[i] = 2 * static_cast<float>(i);
+  std::filesystem::create_directories(folder);
+  const auto file = folder / "b.bin";
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(expected.data()), 4 * kCount);
+  problem.verification.kind = Verification::Kind::files;
+  problem.verification.files["b"] = file;
+  after_64([](float* b) { b[3] = 0; });
+  Runner runner(device, problem, options);
+  EXPECT_TRUE(runner.has_reference());
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(measure(runner, 64).message, "output \"b\": 1 of 256 elements differ, the first at 3: 0 instead of 6");
+  problem.verification.files["bb"] = file;
+  try {
+    const Runner other(device, problem, options);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("verification file for \"bb\", which is no output"), HasSubstr("\"b\"")));
+  }
+}
+
+TEST_F(Outputs, AreKeptForLaterRunnersInAFolderThatIsMadeForThem) {
+  options.reference_file = folder / "deep" / "reference";
+  measure(32);
+  after_64([](float* b) { b[3] = 0; });
+  EXPECT_EQ(measure(64).status, Status::wrong_result) << "a runner of its own has found the file";
+}
+
+TEST_F(Outputs, OfAnotherProblemAreNoReference) {
+  options.reference_file = folder / "reference";
+  measure(32);
+  problem.kernel().arguments[2].name = "c";
+  EXPECT_FALSE(Runner(device, problem, options).has_reference());
+  EXPECT_EQ(measure(32).status, Status::ok);
+}
+
+TEST_F(Outputs, ThatDependOnTheConfigurationAreKnownOneAfterTheOther) {
+  // b where blocks are 32, c where they are 64
+  auto c = problem.kernel().arguments[2];
+  c.name = "c";
+  problem.kernel().arguments[2].when = Expression::parse("block_size_x == 32");
+  c.when = Expression::parse("block_size_x == 64");
+  problem.kernel().arguments.push_back(c);
+  options.reference_file = folder / "reference";
+  Runner one(device, problem, options), other(device, problem, options);
+  EXPECT_EQ(measure(one, 32).status, Status::ok);
+  EXPECT_EQ(measure(other, 64).status, Status::ok) << "it had begun before there was a file";
+  for (const int block : {32, 64})
+    device.kernels["double_" + std::to_string(block)] = [](const FakeLaunch&) { return 1e-3; };
+  Runner later(device, problem, options);
+  EXPECT_THAT(measure(later, 32).message, StartsWith("output \"b\""));
+  EXPECT_THAT(measure(later, 64).message, StartsWith("output \"c\""));
+}
+
+TEST_F(Outputs, OfNoNumberAreSaidWhereOthersAreComparedWithThem) {
+  after_64([](float* b) { b[3] = std::nanf(""); });
+  EXPECT_THAT(measure(64).warnings, ElementsAre(HasSubstr("holds 1 NaN")));
+  EXPECT_THAT(measure(32).warnings, IsEmpty());
+}
+
+TEST_F(Outputs, MayBeComparedInAnyOrder) {
+  after_64([](float* b) { std::reverse(b, b + kCount); });
+  EXPECT_EQ(measure(32).status, Status::ok);
+  for (const bool sorted : {false, true}) {
+    if (sorted) problem.verification.compare["b"] = Compare::sorted;
+    Runner runner(device, problem, options);
+    ASSERT_EQ(measure(runner, 32).status, Status::ok);
+    EXPECT_EQ(measure(runner, 64).status, sorted ? Status::ok : Status::wrong_result);
+  }
+}
+
+TEST_F(Outputs, ThoseThatAreAskedForAreCompared) {
+  auto c = problem.kernel().arguments[2];
+  c.name = "c";
+  problem.kernel().arguments.push_back(c);
+  device.kernels["double_64"] = [](const FakeLaunch& launch) {
+    right(0)(launch);
+    launch.buffers[3]->floats()[5] = -3;
+    return 1e-3;
+  };
+  const auto message = [&] {
+    Runner runner(device, problem, options);
+    EXPECT_EQ(measure(runner, 32).status, Status::ok);
+    return measure(runner, 64).message;
+  };
+  EXPECT_THAT(message(), StartsWith("output \"c\": 1 of 256"));
+  problem.verification.outputs = {"b"};
+  EXPECT_EQ(message(), "");
+  problem.verification.outputs = {"c"};
+  EXPECT_THAT(message(), StartsWith("output \"c\""));
+  problem.verification.outputs.clear();
+  device.kernels["double_64"] = [](const FakeLaunch& launch) {
+    launch.buffers[3]->floats()[5] = -3;
+    return 1e-3;
+  };
+  EXPECT_THAT(message(), AllOf(StartsWith("output \"b\": 2"), HasSubstr("; output \"c\": 1 of 256"))) << "all that are wrong";
+}
+
+TEST_F(Outputs, HaveTheirLargestErrorNoted) {
+  problem.verification.relative_tolerance = 0.5;
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::constant, .value = 1};
+  after_64([](float* b) { b[3] = 2.5; });
+  Runner runner(device, problem, options);
+  measure(runner, 32);
+  const Measurement m = measure(runner, 64);
+  EXPECT_EQ(m.status, Status::ok);
+  const Quantity& error = m.quantities.at("error");
+  EXPECT_DOUBLE_EQ(error.value, 0.25);
+  EXPECT_EQ(error.standard_error, 0);
+  EXPECT_EQ(error.n, 1);
+  after_64([](float* b) { b[3] = std::nanf(""); });
+  EXPECT_FALSE(measure(runner, 64).quantities.contains("error")) << "what is no number has none";
+}
+
+TEST_F(Outputs, TheUsersVerdictStandsAsItIsGiven) {
+  Runner runner(device, problem, options);
+  bool good = true;
+  runner.set_verifier([&](const std::vector<OutputView>& outputs, std::string&, double&) {
+    EXPECT_TRUE(outputs.at(0).expected.empty()) << "nothing is known";
+    return good;
+  });
+  Measurement m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::ok);
+  const Quantity& error = m.quantities.at("error");
+  EXPECT_EQ(error.value, 0) << "it says none";
+  EXPECT_EQ(error.standard_error, 0);
+  EXPECT_EQ(error.n, 1);
+  good = false;
+  m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::wrong_result);
+  EXPECT_EQ(m.message, "the user's verification says the outputs are wrong");
+}
+
+TEST_F(Outputs, TheirMemoryOnTheHostIsPinnedOnce) {
+  struct Pinning : FakeDevice {
+    struct Pinned : PinnedMemory {};
+    std::size_t pinned = 0;
+    std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory) override {
+      pinned += memory.size();
+      return std::make_unique<Pinned>();
+    }
+  } pinning;
+  pinning.kernels = device.kernels;
+  Runner runner(pinning, problem, options);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(pinning.pinned, 4 * kCount);
+}
+
+TEST_F(Outputs, WithoutVerificationNoReferenceIsRunForAConfiguration) {
+  std::size_t calls = 0;
+  problem.verification.kind = Verification::Kind::kernel;
+  auto reference = std::make_shared<Kernel>(problem.kernel());
+  reference->function = Template::parse("reference");
+  problem.verification.reference = reference;
+  problem.verification.per_configuration = true;
+  device.kernels["reference"] = [&](const FakeLaunch& launch) {
+    ++calls;
+    return right(0)(launch);
+  };
+  options.verify = false;
+  EXPECT_EQ(measure(32).status, Status::ok);
+  EXPECT_EQ(calls, 0u);
+  options.verify = true;
+  EXPECT_EQ(measure(32).status, Status::ok);
+  EXPECT_EQ(calls, 2u) << "with the defaults at first, then with the configuration";
+}
+
+}  // namespace
+}  // namespace ergotune
