@@ -15,7 +15,18 @@ using testing::ElementsAre;
 /// A device whose marks pass when its test says so; all of them at once where it says nothing.
 struct PatientDevice : test::FakeDevice {
   int not_yet = 0;  ///< looks at a mark that find it not passed
-  bool passed(const Marker&) override { return not_yet <= 0 || --not_yet < 0; }
+  bool last_is_open = false;
+  bool passed(const Marker& marker) override {
+    if (last_is_open && &marker == last) return false;
+    return not_yet <= 0 || --not_yet < 0;
+  }
+  void record(Marker& marker, Queue* queue = nullptr) override {
+    FakeDevice::record(marker, queue);
+    last = &marker;
+  }
+
+ private:
+  const Marker* last = nullptr;
 };
 
 struct Millisecond : Workload {
@@ -84,6 +95,18 @@ TEST_F(Streams, ThatRanEmptyHaveOneToo) {
   streamer.launch_chunk();
   drain();
   EXPECT_THAT(launches(), ElementsAre(0, 5, 10, 10, 15));
+}
+
+TEST_F(Streams, WhoseLastChunkIsUnderWayHaveNone) {
+  device.not_yet = 1;
+  streamer.begin();
+  streamer.next_mark();
+  streamer.next_mark();
+  device.last_is_open = true;
+  streamer.launch_chunk();
+  device.last_is_open = false;
+  drain();
+  EXPECT_THAT(launches(), ElementsAre(0, 5, 10, 15));
 }
 
 TEST_F(Streams, OfADeviceThatIsNeverSeenAtWorkHaveNone) {

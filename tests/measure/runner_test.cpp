@@ -34,6 +34,7 @@ TEST_F(RunnerTest, TimeHasValueErrorCountAndMethod) {
   EXPECT_EQ(m.times.size(), static_cast<std::size_t>(time.n));
   EXPECT_EQ(m.quantities.at("registers").value, 24);
   EXPECT_EQ(m.quantities.at("error").value, 0);
+  EXPECT_FALSE(m.quantities.contains("overlap")) << "of a single kernel there is no mix";
 }
 
 TEST_F(RunnerTest, RepeatsUntilTheIntervalIsNarrowEnough) {
@@ -213,6 +214,33 @@ TEST_F(RunnerTest, FaultsBecomeStatuses) {
   EXPECT_EQ(m.status, Status::runtime_error);
   EXPECT_EQ(m.message, "illegal address");
   EXPECT_FALSE(runner.healthy());
+}
+
+TEST_F(RunnerTest, EveryFaultHasItsStatus) {
+  const std::pair<DeviceFault, Status> statuses[] = {
+      {DeviceFault::compile, Status::compile_error}, {DeviceFault::launch, Status::launch_error},
+      {DeviceFault::unsupported, Status::unsupported}, {DeviceFault::timeout, Status::timeout}};
+  for (const auto& [fault, status] : statuses) {
+    Runner runner(device, problem, options);
+    device.fault = std::make_unique<DeviceError>(fault, "it is so");
+    const Measurement m = measure(runner, 32);
+    EXPECT_EQ(m.status, status);
+    EXPECT_EQ(runner.healthy(), fault != DeviceFault::timeout);
+    EXPECT_FALSE(m.value("time"));
+  }
+}
+
+TEST_F(RunnerTest, WhatIsNoFaultOfTheDevicesIsAFailureOfTheConfiguration) {
+  Runner runner(device, problem, options);
+  device.kernels["double_32"] = [](const FakeLaunch&) -> double { throw std::bad_alloc(); };
+  Measurement m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::launch_error);
+  EXPECT_EQ(m.message, "out of memory on the host");
+  device.kernels["double_32"] = [](const FakeLaunch&) -> double { throw UserError("no value"); };
+  m = measure(runner, 32);
+  EXPECT_EQ(m.status, Status::launch_error);
+  EXPECT_EQ(m.message, "no value");
+  EXPECT_TRUE(runner.healthy());
 }
 
 TEST_F(RunnerTest, BuffersThatDoNotFitAreTheUsersMistake) {

@@ -200,6 +200,18 @@ TEST_F(SeveralKernels, AFailureNamesItsKernel) {
   EXPECT_THAT(result.message, StartsWith("kernel \"third\": no such function"));
 }
 
+TEST_F(SeveralKernels, OfAFaultWhileTheyRunNobodyKnowsWhichKernelItWas) {
+  const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
+  for (const DeviceFault fault : {DeviceFault::runtime, DeviceFault::timeout}) {
+    device.kernels["third_32"] = [fault](const FakeLaunch&) -> double { throw DeviceError(fault, "illegal address"); };
+    Runner runner(device, problem, options);
+    const Measurement result = measure(runner, 32, 32);
+    EXPECT_EQ(result.status, fault == DeviceFault::runtime ? Status::runtime_error : Status::timeout);
+    EXPECT_EQ(result.message, "illegal address");
+    EXPECT_FALSE(runner.healthy()) << "after that the device cannot be trusted";
+  }
+}
+
 TEST_F(SeveralKernels, OnlyResourcesAreAskedForWithoutALaunch) {
   const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
   Runner runner(device, problem, options);

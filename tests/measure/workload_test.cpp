@@ -193,6 +193,18 @@ TEST_F(TakenDown, ManyRoundsGoSixtyFourStepsAtATime) {
   long_rounds.launch(100);
   EXPECT_EQ(graphs(), std::vector<std::size_t>(100, 33));
   EXPECT_EQ(device.asked, 3);
+  KernelWorkload half = make(32);
+  half.launch(1);
+  half.launch(8);
+  EXPECT_EQ(graphs(), std::vector<std::size_t>(4, 64)) << "two of these are as many";
+}
+
+TEST_F(TakenDown, OfSeveralQueuesIsAllThatIsAskedFor) {
+  KernelWorkload workload(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}});
+  workload.launch(1);
+  workload.launch(2);
+  EXPECT_THAT(graphs(), ElementsAre(2, 2));
+  EXPECT_EQ(ran, "ababab");
 }
 
 TEST_F(TakenDown, IsNoRoundOfMoreThanTwentyThousandSteps) {
