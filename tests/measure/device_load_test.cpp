@@ -195,7 +195,8 @@ TEST_F(Loads, KeepABoardWarmWhereTheyCan) {
   ASSERT_TRUE(warm);
   const auto before = device.launches;
   const double begin = host_seconds();
-  EXPECT_TRUE(warm->heat(0.002));
+  for (int i = 0; i < 1000 && device.launches == before; ++i)  // it may find its time over when it begins
+    EXPECT_TRUE(warm->heat(0.002));
   EXPECT_GT(device.launches, before);
   EXPECT_GE(host_seconds(), begin + 0.001);
   device.kernels["ergotune_load"] = [](const test::FakeLaunch&) -> double { throw DeviceError(DeviceFault::runtime, "gone"); };
