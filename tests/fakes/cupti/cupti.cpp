@@ -4,7 +4,8 @@
 //   passes: one for every 12 metrics       chips: "GH100", and "GB202", which has no dram__ metrics
 //   values: smsp__inst_executed.sum is 1000 per launch in a range; any other metric is as long as its name
 // FAKE_CUPTI_FAIL="function=code" makes a function refuse, "function=crash" ends the process;
-// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a board that cannot be profiled, for the n-th reason; FAKE_CUPTI_MORE_PASSES=n wants n more than it said.
+// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a board that cannot be profiled, for the n-th reason;
+// FAKE_CUPTI_MORE_PASSES=n wants n more than it said.
 #include <dlfcn.h>
 
 #include <cstddef>
