@@ -185,7 +185,8 @@ TEST_F(RestoredJournals, AreWrittenAndReadWholeOrNotAtAll) {
   if (!here) {
     for (const auto& fault : kFaults) {
       ProcessOptions options;
-      options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", std::string(fault.what) + ",path=faulty"}};
+      options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
+                             {"ERGOTUNE_FAULT", std::string(fault.what) + ",path=faulty"}};
       options.timeout = 60;
       const auto result = run_process({own_program(), "--gtest_filter=RestoredJournals.AreWrittenAndReadWholeOrNotAtAll"}, options);
       EXPECT_EQ(result.exit_code, 0) << fault.what << result.out << result.err;

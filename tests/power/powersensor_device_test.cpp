@@ -117,7 +117,8 @@ TEST_F(SerialLine, IsRawAndWholeBytes) {
 }
 
 TEST_F(SerialLine, WhatStandsInTheWayIsSaid) {
-  EXPECT_THAT(refusal("/no/such/line", open_powersensor3), testing::AllOf(HasSubstr("cannot open /no/such/line"), testing::Not(HasSubstr("dialout"))));
+  const std::string missing = refusal("/no/such/line", open_powersensor3);
+  EXPECT_THAT(missing, testing::AllOf(HasSubstr("cannot open /no/such/line"), testing::Not(HasSubstr("dialout"))));
   EXPECT_THAT(refusal("powersensor3:/no/such/line", open_sensor), HasSubstr("cannot open /no/such/line"));
   EXPECT_THAT(refusal("powersensor2:/no/such/line", open_sensor), HasSubstr("cannot open /no/such/line"));
   if (::access("/dev/ttyACM0", F_OK) != 0) {
