@@ -28,8 +28,10 @@ class CommandLink final : public NodeLink {
 
   std::string end() override {
     if (process_.pid() <= 0) return ending_;
-    // ssh and srun tell the other side of a TERM, and end; what does not is killed.
+    // ssh and srun tell the other side of a TERM, and end; what does not is killed. Who was stopped must go on to hear it: the
+    // kernel sees to that only where orphans go to a process of another session, which it is not in every container.
     process_.kill(SIGTERM);
+    process_.kill(SIGCONT);
     std::optional<int> status = process_.wait(0.5);
     if (!status) {
       process_.kill(SIGKILL);
