@@ -156,7 +156,7 @@ struct Watching : Observer {
   std::vector<LaunchMark> marks;
 };
 
-class Streams : public test::RunnerTest {
+class ObservedStreams : public test::RunnerTest {
  protected:
   std::vector<std::shared_ptr<Watching>> watched(std::vector<Watching> wishes) {
     Runner runner(device, problem, options);
@@ -172,7 +172,7 @@ class Streams : public test::RunnerTest {
   }
 };
 
-TEST_F(Streams, HaveTheMarksThatTheMostCuriousWants) {
+TEST_F(ObservedStreams, HaveTheMarksThatTheMostCuriousWants) {
   const auto launches_between_marks = [&](std::vector<Watching> wishes) {
     const auto marks = watched(std::move(wishes)).front()->marks;
     return marks.at(1).launches - marks.at(0).launches;  // of 1 ms each
@@ -182,7 +182,7 @@ TEST_F(Streams, HaveTheMarksThatTheMostCuriousWants) {
   EXPECT_EQ(launches_between_marks({wish(2e-3), wish(5e-3)}), 2u);
 }
 
-TEST_F(Streams, GoOnWhileSomebodyWantsMore) {
+TEST_F(ObservedStreams, GoOnWhileSomebodyWantsMore) {
   Watching content;
   content.most = 1;
   const auto found = watched({content, Watching(), content});
@@ -194,7 +194,7 @@ TEST_F(Streams, GoOnWhileSomebodyWantsMore) {
   EXPECT_TRUE(watched({Watching()}).front()->seen.empty()) << "its time is up";
 }
 
-TEST_F(Streams, RestAsOftenAsSomebodyWishesAndTwoMarksOfTheSameLaunchesTellIt) {
+TEST_F(ObservedStreams, RestAsOftenAsSomebodyWishesAndTwoMarksOfTheSameLaunchesTellIt) {
   Watching restless;
   restless.pauses = 2;
   for (auto wishes : {std::vector<Watching>{restless, Watching()}, std::vector<Watching>{Watching(), restless}}) {

@@ -15,6 +15,7 @@
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensor_semantics.hpp"
+#include "power/stranger.hpp"
 
 namespace ergotune {
 namespace {
@@ -209,8 +210,9 @@ TEST_F(Nvml, ForeignProcessesAreSeenAndOurOwnAreNot) {
   auto monitor = monitor_for_device(nvml.board().uuid, "");
   nvml.board().process_count = 2;
   nvml.board().processes[0] = static_cast<std::uint32_t>(getpid());
-  nvml.board().processes[1] = 1;
-  EXPECT_THAT(*monitor->read().foreign_processes, ElementsAre(1));
+  const Stranger stranger;
+  nvml.board().processes[1] = static_cast<std::uint32_t>(stranger.pid());
+  EXPECT_THAT(*monitor->read().foreign_processes, ElementsAre(stranger.pid()));
   nvml.board().process_count = 1;
   nvml.board().processes[0] = 4194303;  // a number of the host's that means nothing here: may be ourselves
   EXPECT_FALSE(monitor->read().foreign_processes);
