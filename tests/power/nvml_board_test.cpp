@@ -348,8 +348,9 @@ TEST_F(NvmlBoards, WorkersOfOursAreNotForeignButThoseWhoLeftOurSessionAre) {
   EXPECT_THAT(foreign({getpid(), getppid()}), IsEmpty());
   const Grandchild below(false), orphan(true);
   EXPECT_THAT(foreign({below.pid}), IsEmpty()) << "a worker's worker";
-  if (getpid() != 1)  // the first process of a container gets all orphans back
+  if (getpid() != 1) {  // the first process of a container gets all orphans back
     EXPECT_THAT(foreign({orphan.pid, worker.pid()}), ElementsAre(orphan.pid)) << "of our session, but nobody's of ours any more";
+  }
   const Stranger stranger;
   const pid_t other = stranger.pid();
   EXPECT_THAT(foreign({other, worker.pid()}), ElementsAre(other));
