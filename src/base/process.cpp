@@ -178,24 +178,21 @@ void ChildProcess::kill(int signal) {
 
 std::optional<int> ChildProcess::wait(double seconds) {
   if (pid_ <= 0) return 0;
-  const double deadline = host_seconds() + seconds;
-  while (true) {
-    int status = 0;
-    const pid_t reaped = waitpid(pid_, &status, seconds < 0 ? 0 : WNOHANG);
-    if (reaped == pid_ || (reaped < 0 && errno == ECHILD)) {
-      pid_ = -1;
-      return status;
-    }
-    if (seconds >= 0 && host_seconds() >= deadline) return std::nullopt;
-    if (seconds >= 0) usleep(200);
+  int status = 0;
+  if (seconds < 0) {
+    (void)!TEMP_FAILURE_RETRY(waitpid(pid_, &status, 0));
+  } else if (!reap(pid_, seconds, &status)) {
+    return std::nullopt;
   }
+  pid_ = -1;
+  return status;
 }
 
 bool reap(pid_t child, double seconds, int* status) {
   const double deadline = host_seconds() + seconds;
-  while (::waitpid(child, status, WNOHANG) == 0) {
+  while (waitpid(child, status, WNOHANG) == 0) {
     if (host_seconds() >= deadline) return false;
-    usleep(1000);
+    usleep(200);
   }
   return true;
 }

@@ -63,9 +63,9 @@ bool PowersensorPort::read_exactly(std::span<unsigned char> out, double seconds)
 void PowersensorPort::write(std::span<const unsigned char> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = TEMP_FAILURE_RETRY(::write(descriptor_, bytes.data(), bytes.size()));
-    if (n >= 0) {
+    if (n > 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {
+    } else if (n < 0 && errno == EAGAIN) {
       pollfd wait{descriptor_, POLLOUT};
       if (poll(&wait, 1, 1000) < 1) throw Error(fmt::format("{} takes no bytes", path_));
     } else {
