@@ -58,6 +58,15 @@ class Schema:
             lines[number] = re.sub(r"^(\s*)constexpr (?!.*\) \{)", r"\1const ", lines[number])
         return '#include "mutant.hpp"\n#line 1\n' + "\n".join(lines)
 
+    @staticmethod
+    def constant_around(line, lines):
+        """The lines of a table of constants that a line is in (the compiler complains of one row at a time); none where it is in none."""
+        begin = next((i for i in range(line - 1, max(line - 200, -1), -1) if lines[i].startswith(("constexpr", "  constexpr", "  static constexpr"))), None)
+        if begin is None:
+            return range(0)
+        end = next(i for i in range(begin, len(lines)) if lines[i].endswith(";") or lines[i] == "}")
+        return range(begin + 1, end + 2) if end >= line - 1 else range(0)
+
     def compile(self, build, folder):
         """The object; what does not compile is set apart, line by line."""
         mutant, thing = folder / self.source.name, folder / f"{self.source.stem}.o"
@@ -70,6 +79,7 @@ class Schema:
             name = re.escape(self.source.name)
             bad = {int(line) for line in re.findall(name + r":(\d+):\d+: error|" + name + r":(\d+):\d+:\s+required from", done.stderr) for line in line if line}
             lines, new = self.text.split("\n"), set()
+            bad |= {line for one in bad for line in self.constant_around(one, lines)}
             for reach in (0, 3, 10):  # where a member's default is no constant, the compiler complains of where the class ends
                 new = new or {change for change in self.changes if any(abs(self.line(change) - line) <= reach for line in bad)} - self.apart
             self.apart |= new or {change for change in self.changes if "constexpr" in lines[self.line(change) - 1]}
@@ -80,7 +90,7 @@ class Reached:
     """Which tests reach which place, by a run of the sound code."""
 
     def __init__(self, file):
-        self.milliseconds, self.by, self.always, self.impossible = {}, {}, set(), set()
+        self.milliseconds, self.by, self.always, self.impossible, self.broken = {}, {}, set(), set(), set()
         for line in file.read_text().splitlines():
             name, milliseconds, *places = line.split()
             places = set(map(int, places))
@@ -88,6 +98,8 @@ class Reached:
                 self.always = places
             elif name == "!":
                 self.impossible = places
+            elif milliseconds == "-1":
+                self.broken.add(name)
             else:
                 self.milliseconds[name] = int(milliseconds)
                 for place in places:

@@ -1,5 +1,5 @@
 // Linked into a layer's tests (scripts/mutants --all): which places each test reaches. MUTANT_REACHED names the file that gets
-// a line for each test, "name milliseconds place ...", after one "- 0 place ..." for what is reached before the first (constants),
+// a line for each test, "name milliseconds place ..." (-1 where it failed), after one "- 0 place ..." for what is reached before the first (constants),
 // and one "! 0 place ..." for what cannot be changed.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "mutant.hpp"
 
@@ -44,7 +45,8 @@ class Listener : public testing::EmptyTestEventListener {
     for (std::size_t place = 0; place < kPlaces; ++place) places()[place] &= kImpossible;
   }
   void OnTestEnd(const testing::TestInfo& test) override {
-    write((std::string(test.test_suite_name()) + "." + test.name()).c_str(), static_cast<long>(test.result()->elapsed_time()), kReached);
+    const auto name = std::string(test.test_suite_name()) + "." + test.name();
+    write(name.c_str(), test.result()->Passed() ? static_cast<long>(test.result()->elapsed_time()) : -1, kReached);
   }
   void OnTestProgramEnd(const testing::UnitTest&) override { write("!", 0, kImpossible); }
 };

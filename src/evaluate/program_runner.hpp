@@ -74,7 +74,7 @@ class ProgramRunner {
   LiveOptions options_;
   double precision_, time_limit_;
   std::filesystem::path beside_;  ///< the problem file's folder
-  TemporaryFolder temporary_;
+  ScratchFolder temporary_;
   std::filesystem::path output_;  ///< the first run's whole standard output, where its check looks at that
   OutputPatterns patterns_;
   Supervisor supervisor_;

@@ -66,7 +66,7 @@ void ProgramTexts::write(const std::vector<ProgramFile>& files, const std::files
   }
 }
 
-TemporaryFolder::TemporaryFolder() {
+ScratchFolder::ScratchFolder() {
   std::error_code error;
   std::filesystem::path top = std::filesystem::temp_directory_path(error);
   if (error) top = "/tmp";
@@ -78,7 +78,7 @@ TemporaryFolder::TemporaryFolder() {
   path_ = name;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
 }

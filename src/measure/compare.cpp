@@ -100,9 +100,9 @@ std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_
 }
 
 template <class T, class Load>
-Comparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
+BufferComparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
                             const Tolerance& tolerance, Load load) {
-  Comparison result;
+  BufferComparison result;
   const std::size_t count = expected.size() / sizeof(T);
   std::array<float, kBlock> ours, theirs;
   for (std::size_t from = 0; from < count; from += kBlock) {
@@ -139,10 +139,10 @@ Comparison compare_elements(std::span<const std::byte> actual, std::span<const s
 
 }  // namespace
 
-Comparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance) {
   if (actual.size() != expected.size()) {
-    Comparison result;
+    BufferComparison result;
     result.equal = false;
     result.error = kInfinity;
     result.message = fmt::format("{} bytes instead of {}", actual.size(), expected.size());
@@ -263,12 +263,12 @@ std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
   return 0;
 }
 
-Comparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance) {
   if (how == Compare::elements || actual.size() != expected.size())
     return compare(type, actual, expected, absolute_tolerance, relative_tolerance);
   const std::vector<double> ours = reduced(how, reals(type, actual)), theirs = reduced(how, reals(type, expected));
-  Comparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)), std::as_bytes(std::span(theirs)),
+  BufferComparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)), std::as_bytes(std::span(theirs)),
                              absolute_tolerance, relative_tolerance);
   if (found.equal) return found;
   found.message = how == Compare::sorted

@@ -9,7 +9,7 @@
 
 namespace ergotune {
 
-struct Comparison {
+struct BufferComparison {
   bool equal = true;
   std::size_t different = 0;
   std::size_t first_different = 0;
@@ -21,14 +21,14 @@ struct Comparison {
 };
 
 /// Elements agree when |actual - expected| <= absolute + relative * |expected|; NaN agrees with NaN only.
-Comparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance);
 
 /// Elements that are no number; 0 for whole numbers.
 std::size_t nans_in(ElementType type, std::span<const std::byte> contents);
 
 /// What `how` makes of both, under the same tolerances: sums, extremes or sorted elements, as reals.
-Comparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                    double absolute_tolerance, double relative_tolerance);
 
 }  // namespace ergotune

@@ -179,8 +179,8 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
   if (!settled_) {
     const auto from = settled_from(snapshot, options_, now);
     if (from || spent >= options_.settle_at_most * budget_) {
-      settled_ = true;
       const std::lock_guard lock(mutex_);
+      settled_ = true;
       trace_.settled_at = from.value_or(now);
       result_.settled = from.has_value();
     }

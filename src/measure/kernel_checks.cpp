@@ -111,7 +111,7 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedRound::F
     const auto& wanted = verification.outputs;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     const auto how = verification.compare.find(name);
-    const Comparison found =
+    const BufferComparison found =
         compare(how == verification.compare.end() ? Compare::elements : how->second, buffers_.argument(name).type,
                 actual.at(name), contents, verification.absolute_tolerance, verification.relative_tolerance);
     error = std::max(error, found.error);

@@ -112,7 +112,7 @@ bool OutputCheck::right(Measurement& result) {
     if (known == expected_->end() || !compared(name)) continue;
     const auto& wanted = problem_.verification.compare;
     const auto how = wanted.find(name);
-    const Comparison found =
+    const BufferComparison found =
         compare(how == wanted.end() ? Compare::elements : how->second, buffers_.argument(name).type, actual_[name], known->second,
                 problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
     error = std::max(error, found.error);

@@ -195,9 +195,9 @@ class Compiler {
     return result;
   }
 
-  Compiled compare_once(Comparison comparison, const Compiled& left, const ExpressionNode& right_node,
+  Compiled compare_once(Relation comparison, const Compiled& left, const ExpressionNode& right_node,
                         Compiled& right) {
-    if (comparison == Comparison::in || comparison == Comparison::not_in) {
+    if (comparison == Relation::in || comparison == Relation::not_in) {
       if (right_node.kind != Kind::list) throw Untyped{};
       OperationId found = program_.integer(0), error = left.error;
       for (const auto& item : right_node.children) {
@@ -205,20 +205,20 @@ class Compiler {
         error = either(error, candidate.error);
         found = program_.logical_or(found, program_.compare(Code::equal, left.value, candidate.value));
       }
-      return {comparison == Comparison::in ? found : program_.logical_not(found), error};
+      return {comparison == Relation::in ? found : program_.logical_not(found), error};
     }
     right = value(right_node);
     const OperationId error = either(left.error, right.error);
     switch (comparison) {
-      case Comparison::less:
+      case Relation::less:
         return {program_.compare(Code::less, left.value, right.value), error};
-      case Comparison::less_equal:
+      case Relation::less_equal:
         return {program_.compare(Code::less_equal, left.value, right.value), error};
-      case Comparison::greater:
+      case Relation::greater:
         return {program_.compare(Code::less, right.value, left.value), error};
-      case Comparison::greater_equal:
+      case Relation::greater_equal:
         return {program_.compare(Code::less_equal, right.value, left.value), error};
-      case Comparison::equal:
+      case Relation::equal:
         return {program_.compare(Code::equal, left.value, right.value), error};
       default:
         return {program_.compare(Code::not_equal, left.value, right.value), error};

@@ -107,7 +107,7 @@ Value extreme(Function function, std::span<const Value> arguments) {
   const bool least = function == Function::min;
   const Value* best = &arguments[0];
   for (const auto& candidate : arguments.subspan(1))
-    if (apply_comparison(least ? Comparison::less : Comparison::greater, candidate, *best)) best = &candidate;
+    if (apply_comparison(least ? Relation::less : Relation::greater, candidate, *best)) best = &candidate;
   return *best;
 }
 
@@ -119,9 +119,9 @@ std::vector<Value> evaluate_items(const ExpressionNode& node, const Scope& scope
 }
 
 // The values that min(), max(), len() and "in" work on: a list's items, or the argument itself.
-bool compare_step(Comparison comparison, const Value& left, const ExpressionNode& right_node,
+bool compare_step(Relation comparison, const Value& left, const ExpressionNode& right_node,
                   const Scope& scope, Value& right) {
-  const bool membership = comparison == Comparison::in || comparison == Comparison::not_in;
+  const bool membership = comparison == Relation::in || comparison == Relation::not_in;
   if (!membership) {
     right = evaluate_tree(right_node, scope);
     return apply_comparison(comparison, left, right);
@@ -135,7 +135,7 @@ bool compare_step(Comparison comparison, const Value& left, const ExpressionNode
       fault("\"in\" needs a list on its right, or a text in a text");
     found = right.as_string().find(left.as_string()) != std::string::npos;
   }
-  return found == (comparison == Comparison::in);
+  return found == (comparison == Relation::in);
 }
 
 Value evaluate_call(const ExpressionNode& node, const Scope& scope) {
@@ -212,20 +212,20 @@ Value apply_binary(Operator op, const Value& a, const Value& b) {
   return Value(result);
 }
 
-bool apply_comparison(Comparison comparison, const Value& a, const Value& b) {
-  if (comparison == Comparison::equal) return a == b;
-  if (comparison == Comparison::not_equal) return !(a == b);
+bool apply_comparison(Relation comparison, const Value& a, const Value& b) {
+  if (comparison == Relation::equal) return a == b;
+  if (comparison == Relation::not_equal) return !(a == b);
   if (a.is_string() != b.is_string())
     fault(fmt::format("{} and {} have no order (a number and a text)", a.to_literal(), b.to_literal()));
   switch (comparison) {
-    case Comparison::less:
+    case Relation::less:
       return a < b;
-    case Comparison::greater:
+    case Relation::greater:
       return b < a;
     // not !(b < a): a comparison with NaN is false
-    case Comparison::less_equal:
+    case Relation::less_equal:
       return a < b || a == b;
-    case Comparison::greater_equal:
+    case Relation::greater_equal:
       return b < a || a == b;
     default:
       return false;

@@ -158,18 +158,18 @@ class Parser {
     return finish(std::move(result));
   }
 
-  std::optional<Comparison> take_comparison() {
-    if (take("<")) return Comparison::less;
-    if (take("<=")) return Comparison::less_equal;
-    if (take(">")) return Comparison::greater;
-    if (take(">=")) return Comparison::greater_equal;
-    if (take("==")) return Comparison::equal;
-    if (take("!=")) return Comparison::not_equal;
-    if (take("in")) return Comparison::in;
+  std::optional<Relation> take_comparison() {
+    if (take("<")) return Relation::less;
+    if (take("<=")) return Relation::less_equal;
+    if (take(">")) return Relation::greater;
+    if (take(">=")) return Relation::greater_equal;
+    if (take("==")) return Relation::equal;
+    if (take("!=")) return Relation::not_equal;
+    if (take("in")) return Relation::in;
     if (at("not")) {
       const auto offset = token().offset;
       advance();
-      if (take("in")) return Comparison::not_in;
+      if (take("in")) return Relation::not_in;
       fail(offset, "\"not\" is not expected here; \"not in\" is the comparison");
     }
     return std::nullopt;
@@ -186,8 +186,8 @@ class Parser {
     if (result.comparisons.empty()) return result.children[0];
     for (std::size_t i = 0; i < result.children.size(); ++i) {
       // an operand is a list only where "in" stands before it, and nothing after it
-      const bool after_in = i > 0 && (result.comparisons[i - 1] == Comparison::in ||
-                                      result.comparisons[i - 1] == Comparison::not_in);
+      const bool after_in = i > 0 && (result.comparisons[i - 1] == Relation::in ||
+                                      result.comparisons[i - 1] == Relation::not_in);
       const bool last = i + 1 == result.children.size();
       if (!(after_in && last)) no_list(result.children[i]);
     }

@@ -163,23 +163,23 @@ std::string_view operator_text(Operator op) {
   return "";
 }
 
-std::string_view comparison_text(Comparison comparison) {
+std::string_view comparison_text(Relation comparison) {
   switch (comparison) {
-    case Comparison::less:
+    case Relation::less:
       return "<";
-    case Comparison::less_equal:
+    case Relation::less_equal:
       return "<=";
-    case Comparison::greater:
+    case Relation::greater:
       return ">";
-    case Comparison::greater_equal:
+    case Relation::greater_equal:
       return ">=";
-    case Comparison::equal:
+    case Relation::equal:
       return "==";
-    case Comparison::not_equal:
+    case Relation::not_equal:
       return "!=";
-    case Comparison::in:
+    case Relation::in:
       return "in";
-    case Comparison::not_in:
+    case Relation::not_in:
       return "not in";
   }
   return "";

@@ -27,7 +27,7 @@ enum class Operator {
   modulo,
   power
 };
-enum class Comparison { less, less_equal, greater, greater_equal, equal, not_equal, in, not_in };
+enum class Relation { less, less_equal, greater, greater_equal, equal, not_equal, in, not_in };
 enum class Function {
   min,
   max,
@@ -65,7 +65,7 @@ struct ExpressionNode {
   Value value;
   std::string text;
   std::vector<ExpressionPointer> children;
-  std::vector<Comparison> comparisons;
+  std::vector<Relation> comparisons;
   /// Where it begins in the text, for messages.
   std::uint32_t offset = 0;
   /// Longest path to a leaf: limited, so that recursion over the tree is safe.
@@ -92,11 +92,11 @@ Value evaluate_tree(const ExpressionNode& node, const Scope& scope);
 /// Single steps of the evaluator, for constant folding and tests; throw EvaluationFault.
 Value apply_unary(Operator op, const Value& a);
 Value apply_binary(Operator op, const Value& a, const Value& b);
-bool apply_comparison(Comparison comparison, const Value& a, const Value& b);
+bool apply_comparison(Relation comparison, const Value& a, const Value& b);
 Value apply_function(Function function, std::span<const Value> arguments);
 
 std::string_view operator_text(Operator op);
-std::string_view comparison_text(Comparison comparison);
+std::string_view comparison_text(Relation comparison);
 std::string_view function_text(Function function);
 
 /// The device properties that occupancy() needs, then those it takes where given (allocation units).

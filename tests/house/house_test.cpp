@@ -56,6 +56,25 @@ TEST_F(HouseTest, NothingInThisTreeIsTooLong) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+TEST_F(HouseTest, EachTypeOfThisTreeHasANameOfItsOwn) {
+  const auto result = script("check-names", ERGOTUNE_SOURCE_DIR);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST_F(HouseTest, TwoTypesOfOneNameAreFoundWhereverTheyAre) {
+  put("include/ergotune/power/a.hpp", "namespace ergotune {\nstruct Pair {\n  struct Inner {};\n};\nclass Later;\n}\n");
+  put("src/power/b.cpp", "namespace ergotune {\nchar brace = '{';\nnamespace {\nstruct Pair {};\n}\nstruct Inner {};\n}\n");
+  put("src/device/c.cpp", "namespace ergotune::other {\nenum class Pair { one };\nclass Later {};\n}\n");
+  put("tests/power/one.cpp", "struct Mine {};\n");
+  put("tests/device/two.cpp", "struct Mine {};\n");
+  EXPECT_EQ(complaints("check-names"), "");
+  put("src/device/d.hpp", "namespace ergotune {\nenum class Pair : char { one };\n}\n");
+  put("tests/power/three.hpp", "struct Mine final : Other {\n};\n");
+  const std::string out = complaints("check-names");
+  EXPECT_THAT(out, HasSubstr("ergotune::Pair is defined in include/ergotune/power/a.hpp and src/device/d.hpp"));
+  EXPECT_THAT(out, HasSubstr("Mine is defined in tests/power/one.cpp and tests/power/three.hpp"));
+}
+
 TEST_F(HouseTest, WhatIsInOrderPasses) {
   put("src/power/a.cpp", "#include <fmt/format.h>\n#include \"base/x.hpp\"\n#include \"power/a.hpp\"\n");
   put("include/ergotune/power/a.hpp", "#include <vector>\n#include \"ergotune/base/x.hpp\"\n");

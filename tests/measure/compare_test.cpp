@@ -13,7 +13,7 @@ namespace ergotune {
 namespace {
 
 template <class T>
-Comparison compare_values(ElementType type, const std::vector<T>& actual, const std::vector<T>& expected,
+BufferComparison compare_values(ElementType type, const std::vector<T>& actual, const std::vector<T>& expected,
                           double absolute = 1e-6, double relative = 1e-3) {
   return compare(type, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)), absolute,
                  relative);
@@ -30,7 +30,7 @@ TEST(Compare, NamesHowManyDifferAndTheFirst) {
   std::vector<float> expected(10000, 2.0f), actual = expected;
   actual[4321] = 2.5f;
   actual[9999] = 7.0f;
-  const Comparison found = compare_values(ElementType::float32, actual, expected);
+  const BufferComparison found = compare_values(ElementType::float32, actual, expected);
   EXPECT_EQ(found.different, 2u);
   EXPECT_EQ(found.first_different, 4321u);
   EXPECT_EQ(found.message, "2 of 10000 elements differ, the first at 4321: 2.5 instead of 2");
@@ -57,11 +57,11 @@ TEST(Compare, IsTheSameAsOneElementAfterTheOther) {
     double error = 0;
     for (std::size_t i = 0; i < 9000; ++i) {
       const std::vector<float> a{actual[i]}, e{expected[i]};
-      const Comparison one = compare_values(ElementType::float32, a, e, absolute, relative);
+      const BufferComparison one = compare_values(ElementType::float32, a, e, absolute, relative);
       different += one.equal ? 0 : 1;
       error = std::max(error, one.error);
     }
-    const Comparison all = compare_values(ElementType::float32, actual, expected, absolute, relative);
+    const BufferComparison all = compare_values(ElementType::float32, actual, expected, absolute, relative);
     RC_ASSERT(all.different == different);
     if (different == 0) RC_ASSERT(all.error == error);
   }));
@@ -81,8 +81,8 @@ TEST(Compare, HalvesAreComparedAsTheNumbersThatTheyAre) {
       actual_reals.push_back(half_to_double(actual.back()));
     }
     for (const double relative : {0.0, 7e-4, 2e-3}) {
-      const Comparison halves = compare_values(ElementType::float16, actual, expected, 1e-6, relative);
-      const Comparison reals = compare_values(ElementType::float64, actual_reals, expected_reals, 1e-6, relative);
+      const BufferComparison halves = compare_values(ElementType::float16, actual, expected, 1e-6, relative);
+      const BufferComparison reals = compare_values(ElementType::float64, actual_reals, expected_reals, 1e-6, relative);
       RC_ASSERT(halves.different == reals.different);
       RC_ASSERT(halves.first_different == reals.first_different);
       RC_ASSERT(halves.error == reals.error);
@@ -146,7 +146,7 @@ TEST(Compare, TheErrorIsRelativeDownToTheFloorOfTheTolerances) {
 
 /// One number after the other, in several blocks of the comparison.
 template <class T>
-Comparison in_two_blocks(ElementType type, T first_actual, T first_expected, T second_actual, T second_expected, double absolute,
+BufferComparison in_two_blocks(ElementType type, T first_actual, T first_expected, T second_actual, T second_expected, double absolute,
                          double relative) {
   std::vector<T> actual(5000, T(1)), expected(5000, T(1));
   actual[7] = first_actual;
@@ -165,7 +165,7 @@ TEST(Compare, TheLargestErrorOfAnyBlockIsTold) {
 
 TEST(Compare, AnInfinityIsNearToNoNumber) {
   const float inf = std::numeric_limits<float>::infinity();
-  const Comparison found = in_two_blocks<float>(ElementType::float32, 1.25f, 1, 1, inf, 1e-9, 1);
+  const BufferComparison found = in_two_blocks<float>(ElementType::float32, 1.25f, 1, 1, inf, 1e-9, 1);
   EXPECT_EQ(found.different, 1u);
   EXPECT_EQ(found.first_different, 4500u);
 }
@@ -175,7 +175,7 @@ TEST(Compare, WhatStandsBehindTheElementsIsNotLookedAt) {
   actual[50] = 1.0 + 1.0 / 1024;
   actual[100] = 7;
   const auto some = [](const std::vector<double>& all) { return std::as_bytes(std::span(all).first(100)); };
-  const Comparison found = compare(ElementType::float64, some(actual), some(expected), 0.01, 0.01);
+  const BufferComparison found = compare(ElementType::float64, some(actual), some(expected), 0.01, 0.01);
   EXPECT_TRUE(found.equal);
   EXPECT_DOUBLE_EQ(found.error, 1.0 / 1024);
   EXPECT_TRUE(compare(Compare::maximum, ElementType::float64, some(actual), some(expected), 0.01, 0.01).equal);
@@ -187,7 +187,7 @@ TEST(Compare, TheFirstElementOfABlockCountsAsAnyOther) {
   for (const std::size_t at : {0u, 4095u, 4096u, 8191u}) {
     std::vector<std::uint16_t> expected(8192, half_from(1.0)), actual = expected;
     actual[at] = half_from(2.0);
-    const Comparison found = compare_values(ElementType::float16, actual, expected);
+    const BufferComparison found = compare_values(ElementType::float16, actual, expected);
     EXPECT_EQ(found.different, 1u) << at;
     EXPECT_EQ(found.first_different, at);
   }
@@ -195,7 +195,7 @@ TEST(Compare, TheFirstElementOfABlockCountsAsAnyOther) {
 
 TEST(Compare, AHalfThatIsNoNumberIsNearToNone) {
   for (const std::uint16_t nan : {std::uint16_t{0x7c01}, std::uint16_t{0x7fff}, std::uint16_t{0xffff}}) {
-    const Comparison found = in_two_blocks<std::uint16_t>(ElementType::float16, half_from(1.25), half_from(1), nan, 0, 1e-6, 1);
+    const BufferComparison found = in_two_blocks<std::uint16_t>(ElementType::float16, half_from(1.25), half_from(1), nan, 0, 1e-6, 1);
     EXPECT_EQ(found.different, 1u) << nan;
     EXPECT_EQ(found.first_different, 4500u);
   }
@@ -214,7 +214,7 @@ template <class T>
 void check_whole_numbers(ElementType type) {
   const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
   EXPECT_TRUE(compare_values<T>(type, {low, 3, high}, {low, 3, high}, 0, 0).equal);
-  const Comparison found = compare_values<T>(type, {3, 100, 5}, {3, 101, 5}, 0, 0);
+  const BufferComparison found = compare_values<T>(type, {3, 100, 5}, {3, 101, 5}, 0, 0);
   EXPECT_EQ(found.message, "1 of 3 elements differ, the first at 1: 100 instead of 101");
   const std::vector<T> some{3, 1, 2}, sorted{1, 2, 3};
   EXPECT_TRUE(compare(Compare::sorted, type, std::as_bytes(std::span(some)), std::as_bytes(std::span(sorted)), 0, 0).equal);

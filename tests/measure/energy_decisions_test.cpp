@@ -5,7 +5,7 @@
 namespace ergotune {
 namespace {
 
-using test::ScriptedSensor;
+using test::SensorScript;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;

@@ -15,7 +15,7 @@
 namespace ergotune::test {
 
 /// What a test says of a sensor, and what it has seen of its use.
-struct ScriptedSensor {
+struct SensorScript {
   SensorInfo info;
   /// W at a time; of a counter its joules.
   std::function<double(double time)> value = [](double) { return 100.0; };
@@ -32,8 +32,8 @@ class VirtualMeter : public testing::Test {
     add(SensorKind::instantaneous_power);
   }
 
-  ScriptedSensor& add(SensorKind kind) {
-    auto& sensor = *sensors.emplace_back(std::make_unique<ScriptedSensor>());
+  SensorScript& add(SensorKind kind) {
+    auto& sensor = *sensors.emplace_back(std::make_unique<SensorScript>());
     sensor.info.id = "scripted" + std::to_string(sensors.size());
     sensor.info.kind = kind;
     sensor.info.update_period = 1e-3;
@@ -76,15 +76,15 @@ class VirtualMeter : public testing::Test {
   std::function<BoardState()> board;
   int board_looks = 0;
   EnergyOptions options;
-  std::vector<std::unique_ptr<ScriptedSensor>> sensors;
+  std::vector<std::unique_ptr<SensorScript>> sensors;
   std::unique_ptr<EnergyMeter> meter;
   LaunchStream launches;
 
  private:
   struct Handle : Sensor {
-    ScriptedSensor& script;
+    SensorScript& script;
     VirtualMeter& of;
-    Handle(ScriptedSensor& s, VirtualMeter& m) : script(s), of(m) {}
+    Handle(SensorScript& s, VirtualMeter& m) : script(s), of(m) {}
     const SensorInfo& info() const override { return script.info; }
     void set_info(const SensorInfo& info) override { script.info = info; }
     ReadStatus read(std::vector<Reading>& out) override {

@@ -304,10 +304,15 @@ TEST(Powersensor3, MarkersComeBackWithTheirTime) {
 TEST(Powersensor3, PullingThePlugIsAFailureInWords) {
   FakePowersensor3 device(with_curve(kCurve));
   const auto sensor = open_powersensor3(device.path());
-  usleep(100000);
-  device.unplug();
   std::vector<Reading> out;
   ReadStatus status = ReadStatus::ok;
+  for (int i = 0; i < 500 && out.empty(); ++i) {
+    usleep(10000);
+    status = sensor->read(out);
+  }
+  out.clear();
+  usleep(100000);
+  device.unplug();
   for (int i = 0; i < 500 && status != ReadStatus::failed; ++i) {
     usleep(10000);
     status = sensor->read(out);

@@ -288,7 +288,7 @@ ExpressionPointer random_tree(Random& random, int depth) {
     case 5:
       node.kind = Kind::comparison;
       node.children = {child(), child(), child()};
-      node.comparisons = {static_cast<Comparison>(random.below(6)), static_cast<Comparison>(random.below(6))};
+      node.comparisons = {static_cast<Relation>(random.below(6)), static_cast<Relation>(random.below(6))};
       break;
     case 6:
       node.kind = Kind::conditional;
