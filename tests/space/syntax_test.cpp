@@ -113,6 +113,7 @@ TEST(Syntax, FaultsOfReadingAreShownWhereTheyAre) {
                                      {"1e+", 2},
                                      {"1_", 2},
                                      {"1__0", 2},
+                                     {"1._5", 3},
                                      {"1.5.5", 4},
                                      {"0x", 1},
                                      {"0xg", 1},

@@ -69,8 +69,8 @@ TEST(ExportForms, AParameterKeepsItsNameAgainstQuantitiesAndMetrics) {
   EXPECT_EQ(entry["gain"], 3);
   EXPECT_FALSE(entry.contains("odd") || entry.contains("none"));
   EXPECT_FALSE(entry.contains("times") || entry.contains("timestamp") || entry.contains("error_message"));
-  for (const json& measured : json::parse(to_t4_results(results))["results"][0]["measurements"])
-    EXPECT_NE(measured["name"], "odd");
+  const json document = json::parse(to_t4_results(results));
+  for (const json& measured : document["results"][0]["measurements"]) EXPECT_NE(measured["name"], "odd");
 }
 
 TEST(ExportForms, ACachesObjectiveIsOneThatEveryUsableRowHas) {
