@@ -1,6 +1,7 @@
 // What users meet: numbering, samples, dependent parameters, what restrictions do, and messages.
 #include "ergotune/space/search_space.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -310,6 +311,22 @@ TEST(Messages, NameTheRestrictionAndWhatToDo) {
   std::vector<Parameter> many;
   for (int i = 0; i < 20; ++i) many.push_back(counted("p" + std::to_string(i), 10));
   EXPECT_THAT(build(many, {must("p0 < 9")}), ::testing::AllOf(HasSubstr("2^63"), HasSubstr("9e+19")));
+}
+
+TEST(Messages, TellTheConfigurationThatCannotBeEvaluated) {
+  for (int a = 1; a <= 4; ++a)
+    for (int b = 2; b <= 5; ++b) {
+      if (a > b) continue;
+      const int c = 100 * a + 10 * b;
+      const std::string said = message_of([&] {
+        SearchSpace::build({counted("a", 4, 1), counted("b", 4, 2), listed("c", {5, 700, c, 6})},
+                           {must("a <= b"), must("a + b != 4"), must("12 % (a * 100 + b * 10 - c) < 12")});
+      });
+      if (a + b == 4)
+        EXPECT_EQ(said, "(no error)") << "it is excluded";
+      else
+        EXPECT_THAT(said, HasSubstr(fmt::format("for a={}, b={}, c={};", a, b, c)));
+    }
 }
 
 // A configuration that another restriction excludes need not be evaluated, in whatever order they stand.
