@@ -74,6 +74,13 @@ TEST(Edges, FunctionsOfAParameterLieWhereTheirValuesDo) {
             expect_as_evaluated({x, counted("k", 2)}, {fmt::format("{}({}(x)) {} {}", whole, function, order, bound)});
 }
 
+TEST(Edges, RemaindersOfRealsAreThoseOfTheEvaluatorWhereverTheyLie) {
+  const Parameter x = listed("x", {-3.0, -0.5, 0.0, 2.5, 7.0, 2147483647.0, 2147483648.0, 3e9, 4294967296.0, 5e9, 1e15});
+  const Parameter y = listed("y", {-7.0, -0.5, 0.25, 0.5, 1.0, 7.0, 2147483647.0, 2147483648.0, 4294967295.0, 4294967297.0});
+  for (const double rest : {-0.5, 0.0, 0.5, 1.0, 2.0, 2.5, 5.0})
+    for (const char* order : kOrders) expect_as_evaluated({x, y, counted("k", 2)}, {fmt::format("x % y {} {} + k", order, rest)});
+}
+
 TEST(Edges, AnOperandThatDecidesIsItsValueAndNoTruth) {
   for (const Parameter& p :
        {counted("p", 2), counted("p", 3), listed("p", {1, 2}), listed("p", {-1, 0, 1}), listed("p", {-1, 0}),
