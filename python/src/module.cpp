@@ -1,10 +1,27 @@
 // The extension module ergotune._core.
+#include <string>
+
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
 #include "tensors.hpp"
 
+namespace {
+
+/// NumPy 2 lays its element types out otherwise, which pybind11 knows since 2.12: before, every array would have elements of 0 bytes.
+void refuse_a_numpy_that_is_too_new() {
+  namespace py = pybind11;
+  if (PYBIND11_VERSION_HEX >= 0x020C0000) return;
+  const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
+  if (std::stoi(version) < 2) return;
+  throw py::import_error("this build of ergotune reads the arrays of NumPy 1 only, and NumPy " + version +
+                         " is here: build it with pybind11 2.12 or newer (cmake -Dpybind11_DIR=$(python3 -m pybind11 --cmakedir)), or pip install \"numpy<2\"");
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_core, module) {
   using namespace ergotune;
+  refuse_a_numpy_that_is_too_new();
   module.doc() = "The native half of ergotune. Units are SI: s, J, W, Hz.";
   namespace py = pybind11;
   py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
