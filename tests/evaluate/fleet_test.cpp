@@ -94,16 +94,14 @@ TEST_F(FleetTest, NodesShareTheWorkAndRowsSayTheirBoard) {
   node("n1");
   node("n2");
   scripts[1]->opened.devices.front().uuid.clear();  // a board without a number of its own goes by its node
-  // so fast that it could take all before the other is heard of
-  std::atomic<bool> shared{false};
-  scripts[0]->ask = [&, answer = scripts[0]->ask](const agents::Ask& asked) {
-    for (int i = 0; i < 5000 && !shared; ++i) ::usleep(1000);
-    return answer(asked);
-  };
-  scripts[1]->ask = [&, answer = scripts[1]->ask](const agents::Ask& asked) {
-    shared = true;
-    return answer(asked);
-  };
+  // each so fast that it could take all before the other is heard of
+  std::atomic<bool> asked_of[2] = {false, false};
+  for (const std::size_t own : {0, 1})
+    scripts[own]->ask = [&asked_of, own, answer = scripts[own]->ask](const agents::Ask& asked) {
+      asked_of[own] = true;
+      for (int i = 0; i < 5000 && !asked_of[1 - own]; ++i) ::usleep(1000);
+      return answer(asked);
+    };
   start(2);
   EXPECT_EQ(fleet->capacity(), 8u);
   for (std::uint64_t id = 1; id <= 40; ++id) ask(id);
