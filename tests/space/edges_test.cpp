@@ -71,7 +71,7 @@ TEST(Edges, FunctionsOfAParameterLieWhereTheirValuesDo) {
       for (const char* order : kOrders)
         for (const double bound : {-2.5, -1.0, -0.5, 0.25, 0.75, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0})
           for (const char* whole : {"", "floor", "ceil", "round"})
-            expect_as_evaluated({x, counted("k", 2)}, {fmt::format("{}({}(x)) {} {}", whole, function, order, bound)});
+            expect_as_evaluated({x, counted("k", 2)}, {fmt::format("{}({}(x)) + k {} {}", whole, function, order, bound)});
 }
 
 TEST(Edges, RemaindersOfRealsAreThoseOfTheEvaluatorWhereverTheyLie) {
