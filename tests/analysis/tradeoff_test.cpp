@@ -31,23 +31,6 @@ Recording recording_of(const std::vector<double>& time, const std::vector<double
   return r;
 }
 
-// Anzt et al., Table II: GFLOP/s and GFLOPs/W of the corners of their hull.
-const std::vector<double> kSpeed = {904, 782, 703, 656, 516, 389, 345, 308, 311, 318, 355, 633, 843, 901};
-const std::vector<double> kEfficiency = {4.4867, 4.5849, 4.5754, 4.4415, 3.8891, 3.2539, 2.8617,
-                                         2.3473, 2.3488, 2.3590, 2.4323, 3.2919, 4.0591, 4.4317};
-
-TEST(ConvexHull, KeepsAnztsCornersAndDropsWhatIsInside) {
-  auto x = kSpeed, y = kEfficiency;
-  for (const auto& [s, e] : {std::pair{600.0, 3.8}, {700.0, 4.0}, {800.0, 4.3}, {450.0, 3.0}}) {
-    x.push_back(s);
-    y.push_back(e);
-  }
-  const auto hull = convex_hull(x, y);
-  for (const std::size_t i : hull) EXPECT_LT(i, kSpeed.size());
-  // Rounded as printed, a corner of the lower arc may fall on the line; the upper arc and the ends do not.
-  for (const std::size_t i : {0u, 1u, 2u, 7u, 13u}) EXPECT_THAT(hull, testing::Contains(i));
-}
-
 TEST(ConvexHull, HoldsEveryPoint) {
   EXPECT_TRUE(rc::check("no point lies outside of any edge",
                         [](const std::vector<std::pair<std::int16_t, std::int16_t>>& points) {
@@ -141,26 +124,6 @@ TEST(SvgChart, SaysWhereItsNumbersComeFromAndEscapesNames) {
   EXPECT_THAT(svg, testing::HasSubstr("simulated"));
   EXPECT_THAT(svg, testing::Not(testing::HasSubstr("nan")));
   EXPECT_THAT(BarChart{}.to_svg(), testing::EndsWith("</svg>\n"));
-}
-
-TEST(SvgChart, WhatLiesBeyondItsLimitsIsDrawnAtTheEdge) {
-  Chart chart;
-  chart.series = {{"near", {0, 1}, {0, 1}, true, false, {}}, {"far", {0, 1}, {1, -1000}, true, false, {}}};
-  chart.series.push_back({"expected", {0, 1}, {0, 0}, true, false, {}, true});
-  chart.y_limits = {0, 1};
-  const std::string svg = chart.to_svg();
-  // the near one climbs over the whole height, the far one falls over it
-  EXPECT_THAT(svg, testing::HasSubstr("points=\"80.0,380.0 680.0,50.0 \""));
-  EXPECT_THAT(svg, testing::HasSubstr("points=\"80.0,50.0 680.0,380.0 \""));
-  EXPECT_THAT(svg, testing::HasSubstr("stroke=\"#888\" stroke-width=\"1.8\" stroke-dasharray"));
-}
-
-TEST(SvgChart, ALongLegendTakesFurtherRows) {
-  Chart chart;
-  for (int i = 0; i < 12; ++i)
-    chart.series.push_back({"a strategy of some name", {0, 1}, {0, 1}, true, false, {}});
-  const std::string svg = chart.to_svg();
-  EXPECT_THAT(svg, testing::HasSubstr("height=\"508\""));  // 460 and three more rows: four names to a row
 }
 
 }  // namespace

@@ -85,45 +85,6 @@ TEST(CodeObject, EveryFieldIsRead) {
   EXPECT_FALSE(f.arguments[1].is_pointer);
 }
 
-TEST(CodeObject, WhatIsNoneSaysWhy) {
-  std::string reason;
-  EXPECT_FALSE(hip::read_code_object("", &reason));
-  EXPECT_THAT(reason, testing::HasSubstr("no 64-bit ELF"));
-  std::string other = elf_with(packed(document()));
-  other[18] = 62;  // x86-64
-  EXPECT_FALSE(hip::read_code_object(other));
-  std::string without = elf_with(packed(document()));
-  put<std::uint16_t>(without, 56, 0);
-  EXPECT_FALSE(hip::read_code_object(without, &reason));
-  EXPECT_EQ(reason, "it has no metadata note");
-  EXPECT_FALSE(hip::read_code_object(elf_with("no MessagePack"), &reason));
-  EXPECT_EQ(reason, "its metadata note is damaged");
-  EXPECT_FALSE(hip::read_code_object(elf_with(packed({{"amdhsa.kernels", 7}}))));
-}
-
-// The parser calls itself for every level.
-TEST(CodeObject, ANoteNestedWithoutEndEndsNothing) {
-  EXPECT_FALSE(hip::read_code_object(elf_with(std::string(8 << 20, '\x91'))));
-  EXPECT_FALSE(hip::read_code_object(elf_with("\x81\xae" "amdhsa.kernels" + std::string(1 << 20, '\x91'))));
-}
-
-TEST(CodeObject, FieldsOfOtherTypesAreAbsent) {
-  Json strange = document();
-  Json& f = strange["amdhsa.kernels"][0];
-  f[".vgpr_count"] = "many";
-  f[".agpr_count"] = -1;
-  f[".sgpr_count"] = 1ull << 40;
-  f[".args"] = 3;
-  strange["amdhsa.kernels"].push_back(5);
-  const auto code = hip::read_code_object(elf_with(packed(strange)));
-  ASSERT_TRUE(code);
-  EXPECT_EQ(code->kernels.at(0).vector_registers, 0);
-  EXPECT_EQ(code->kernels.at(0).accumulation_registers, 0);
-  EXPECT_EQ(code->kernels.at(0).scalar_registers, 0);
-  EXPECT_TRUE(code->kernels.at(0).arguments.empty());
-  EXPECT_EQ(code->kernels.size(), 2u);
-}
-
 TEST(CodeObject, DamagedAndShortenedFilesAreReadOrRefused) {
   const std::string whole = elf_with(packed(document()));
   EXPECT_TRUE(rc::check([&] {

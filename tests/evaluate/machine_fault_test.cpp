@@ -120,17 +120,5 @@ TEST_F(MachineFault, ACompilerWithoutRoomEndsTheSessionAndOneThatRefusesTheSourc
   EXPECT_EQ(why_live(), "");
 }
 
-TEST_F(MachineFault, IsLookedForOnlyWhereKernelsAreFiles) {
-  const Variable missing("TMPDIR", (folder / "nowhere").string());
-  DeviceInfo device;
-  device.backend = "cuda";
-  EXPECT_NO_THROW(throw_if_machines_fault(Status::compile_error, "error: no such variable", device));
-  EXPECT_THROW(throw_if_machines_fault(Status::compile_error, "ptxas: No space left on device", device),
-               UserError);
-  device.backend = "host";
-  EXPECT_NO_THROW(throw_if_machines_fault(Status::wrong_result, "output b", device));
-  EXPECT_THROW(throw_if_machines_fault(Status::runtime_error, "cannot load", device), UserError);
-}
-
 }  // namespace
 }  // namespace ergotune

@@ -100,24 +100,6 @@ TEST_F(Programs, WhatNoConfigurationCanHelpEndsTheSession) {
   EXPECT_EQ(run("command = ['true']\nbuild = [['{{END}}-compiler']]").status, Status::compile_error);
 }
 
-TEST_F(Programs, NothingRunsAfterAFault) {
-  const auto programs = evaluator("command = ['sh', '-c', 'echo ran >> {{folder}}/log; echo No space left on device >&2; exit 1']");
-  programs->submit(request);
-  request.id = 2;
-  programs->submit(request);
-  EXPECT_THROW((void)programs->wait(60), UserError);
-  EXPECT_THROW((void)programs->wait(60), UserError);
-  std::ifstream log(folder / "log");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(log), {}), "ran\n");
-}
-
-TEST_F(Programs, WithoutProcessesOrDescriptorsTheSessionEnds) {
-  options.worker_command = {"sh", "-c", "ulimit -n 8; exec " ERGOTUNE_BINARY_DIR "/ergotune supervise \"$@\"", "worker"};
-  EXPECT_THAT(why_it_ends("command = ['true']"), AllOf(HasSubstr("no program can be started"), HasSubstr("ulimit")));
-  options.worker_command = {(folder / "nowhere").string(), "worker"};
-  EXPECT_THAT(why_it_ends("command = ['true']"), AllOf(HasSubstr("no program can be started"), HasSubstr("nowhere")));
-}
-
 // Another session's build may take long; Ctrl-C does not wait for it.
 TEST_F(Programs, CancelDoesNotWaitForTheBuildOfAnother) {
   const std::string slow = "command = ['true']\nbuild = ['sleep', '1000']";
@@ -188,13 +170,6 @@ true & exec awk -v file=/proc/$!/stat 'BEGIN { while ((getline line < file) > 0)
 '''])toml");
   EXPECT_EQ(measurement.status, Status::ok) << measurement.message;
   EXPECT_THAT(measurement.warnings, IsEmpty());
-}
-
-TEST_F(Programs, AWaitMayBeAsLongAsOneLikes) {
-  const auto programs = evaluator("command = ['true']");
-  programs->submit(request);
-  EXPECT_TRUE(programs->wait(1e300));
-  EXPECT_FALSE(programs->wait(-1));
 }
 
 }  // namespace

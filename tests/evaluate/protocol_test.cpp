@@ -78,19 +78,6 @@ TEST(Protocol, EveryMessageComesBackTheSame) {
   }
 }
 
-TEST(Protocol, FieldsSurvive) {
-  FrameReader reader;
-  reader.append(encode(one_of_each()[6]));
-  const auto message = reader.next();
-  const Ran& ran = std::get<Ran>(*message);
-  EXPECT_FALSE(ran.healthy);
-  EXPECT_EQ(ran.measurement.status, Status::not_converged);
-  EXPECT_EQ(ran.measurement.quantities.at("energy").sensor, "nvml:0/energy");
-  EXPECT_EQ(ran.measurement.quantities.at("energy").provenance, Provenance::simulated);
-  EXPECT_EQ(ran.measurement.times.size(), 2u);
-  EXPECT_EQ(ran.measurement.warnings.size(), 2u);
-}
-
 TEST(Protocol, AnyCutIsWaitedForAndAnyPortionsWillDo) {
   std::string stream;
   for (const Message& message : one_of_each()) stream += encode(message);

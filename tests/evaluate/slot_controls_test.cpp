@@ -55,18 +55,6 @@ struct SlotControlsTest : TegraTest {
   }
 };
 
-TEST_F(SlotControlsTest, ReadASettingAndBringItInForce) {
-  EXPECT_EQ(controls->id(), "tegra");
-  EXPECT_EQ(controls->setting_of({Value(1020.0), Value(16)}), at(1020));
-  EXPECT_FALSE(controls->apply(at(1020)));
-  EXPECT_EQ(clock(), "1020000000");
-}
-
-TEST_F(SlotControlsTest, PutTheSettingInForceFirst) {
-  ASSERT_FALSE(controls->apply(at(1020)));
-  EXPECT_THAT(controls->order({at(306), at(1020), at(306), at(1020)}), ElementsAre(1u, 3u, 0u, 2u));
-}
-
 TEST_F(SlotControlsTest, ARefusedSettingIsAStatusAndTheNextIsSetAgain) {
   ASSERT_FALSE(controls->apply(at(1020)));
   const auto refused = controls->apply(at(999));
@@ -129,12 +117,6 @@ TEST_F(SlotControlsTest, WhatSomebodyElseHasSetMeanwhileIsReadBackAndSetAgain) {
   EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/min_freq"), "1020000000");
   EXPECT_FALSE(controls->judge(at(1020), measurement, true));
   EXPECT_EQ(measurement.status, Status::ok);
-}
-
-TEST_F(SlotControlsTest, AClockThatChangedMeanwhileIsNoResult) {
-  ASSERT_FALSE(controls->apply(at(1020)));
-  Measurement measurement = that_ran_at(1020, {"the clock changed while it was measured, from 1020 to 1300 MHz"});
-  EXPECT_TRUE(controls->judge(at(1020), measurement, false));
 }
 
 TEST_F(SlotControlsTest, OneConfigurationIsMeasuredAgainWhereItRanElsewhere) {
@@ -274,55 +256,6 @@ TEST_F(TunedSlot, ASettingIsNotLeftWhileOneOfItIsBeingCompiled) {
   slow_may_compile.open();
   EXPECT_THAT(collect(2), SizeIs(2));
   EXPECT_THAT(log, ElementsAre("306.0 at 306000000", "306.0 at 306000000", "1020.0 at 1020000000"));
-}
-
-TEST_F(TunedSlot, ARefusedClockIsThatConfigurationsStatus) {
-  ask(1, 1020);
-  ask(2, 999);
-  ask(3, 1020);
-  const auto results = collect(3);
-  ASSERT_THAT(results, SizeIs(3));
-  EXPECT_EQ(results.at(1).measurement.status, Status::ok);
-  EXPECT_EQ(results.at(2).measurement.status, Status::unsupported);
-  EXPECT_THAT(results.at(2).measurement.message, HasSubstr("999"));
-  EXPECT_EQ(results.at(2).board, "GPU-scripted");
-  EXPECT_EQ(results.at(3).measurement.status, Status::ok);
-  EXPECT_THAT(log, SizeIs(2)) << "nothing is measured at a clock that was refused";
-}
-
-TEST_F(TunedSlot, AFailingDriverIsALaunchError) {
-  std::filesystem::remove(tree.real(std::string(kTegraGpu) + "/max_freq"));
-  std::filesystem::create_directory(tree.real(std::string(kTegraGpu) + "/max_freq"));
-  ask(1, 1020);
-  const auto results = collect(1);
-  EXPECT_EQ(results.at(1).measurement.status, Status::launch_error);
-  EXPECT_THAT(results.at(1).measurement.message, HasSubstr("max_freq"));
-}
-
-TEST_F(TunedSlot, TheClockThatRanIsCompared) {
-  ran_hz = 900e6;
-  ask(1, 1020);
-  EXPECT_THAT(collect(1).at(1).measurement.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
-  ran_hz = 0;
-  ask(2, 1020);
-  EXPECT_THAT(collect(1).at(2).measurement.warnings, SizeIs(0));
-}
-
-TEST_F(TunedSlot, OneThatRanElsewhereIsRunOnceMore) {
-  script.run = [this](const protocol::Run& request) {
-    auto answer = run(request);
-    if (log.size() == 1) answer.measurement.quantities["core_clock"].value = 1300e6;
-    return answer;
-  };
-  ask(1, 1020);
-  EXPECT_EQ(collect(1).at(1).measurement.status, Status::ok);
-  EXPECT_THAT(log, SizeIs(2));
-  ran_hz = 1300e6;
-  ask(2, 1020);
-  const auto second = collect(1).at(2).measurement;
-  EXPECT_EQ(second.status, Status::unsupported);
-  EXPECT_FALSE(second.value("time"));
-  EXPECT_THAT(log, SizeIs(4));
 }
 
 TEST_F(TunedSlot, NobodyIsPassedByForEver) {

@@ -148,12 +148,5 @@ TEST(PlanCommand, InterruptedItSaysSo) {
   EXPECT_NE(words("err").find("interrupted; the same command goes on from there"), std::string::npos) << words("err");
 }
 
-TEST(PlanCommand, AnUnknownPlanIsAUsersMistake) {
-  const ProcessResult result =
-      command({"tune", kGemm, "--device", "sim:a100", "--plan", "model_stered", "--no-store"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("model_steered"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace ergotune

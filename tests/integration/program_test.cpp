@@ -22,7 +22,6 @@
 namespace ergotune::test {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 /// A word that no other process has in its command line.
@@ -232,24 +231,6 @@ TEST(Program, IsBuiltOnceForWhatTheStepsName) {
   folder.write("app.c", std::string(kBuiltApp) + "\n");
   (void)json_of(ergotune(folder, tune("b.toml", {"--no-store", "--no-confirm"})));
   EXPECT_EQ(log_lines(), 7) << "a changed source is built anew";
-}
-
-TEST(Program, MistakesAreToldAtOnce) {
-  TemporaryFolder folder;
-  const auto said = [&](const std::string& program, std::vector<std::string> more = {}) {
-    folder.write("m.toml", "name = \"m\"\n[parameters]\nA = [1]\n[program]\n" + program);
-    const ProcessResult result = ergotune(folder, tune("m.toml", std::move(more)));
-    EXPECT_EQ(result.exit_code, 2) << result.err;
-    return result.err;
-  };
-  EXPECT_THAT(said("command = [\"no-such-program\"]"), AllOf(HasSubstr("m.toml:4"), HasSubstr("not to be found in PATH")));
-  EXPECT_THAT(said("command = [\"./no-such-program\"]"), HasSubstr("is not there"));
-  EXPECT_THAT(said("command = [\"true\"]\noutput = { x = 'y' }"), HasSubstr("m.toml:6"));
-  EXPECT_THAT(said("command = [\"true\"]", {"--device", "cuda:0"}), HasSubstr("runs kernels"));
-  EXPECT_THAT(said("command = [\"true\"]", {"--device", "sim:a100"}), HasSubstr("Simulated devices know kernels only"));
-  EXPECT_THAT(said("command = [\"true\"]", {"--objective", "max rate"}), HasSubstr("rate"));
-  EXPECT_THAT(said("command = [\"true\"]", {"--objective", "registers"}), HasSubstr("registers"));
-  EXPECT_THAT(said("command = [\"true\"]", {"--observe", "host_time"}), HasSubstr("watches kernels"));
 }
 
 /// A processor that draws a constant power, as its counter tells it.

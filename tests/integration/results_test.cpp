@@ -12,7 +12,6 @@ namespace ergotune {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -87,25 +86,6 @@ TEST_F(Results, WhatMattersIsTheSameEverywhere) {
   EXPECT_THAT(ergotune({"show", "sim.db"}).out, HasSubstr("What matters"));
 }
 
-TEST_F(Results, TheTableIsForPeople) {
-  const ProcessResult shown = ergotune({"show", "add.csv", "--failures"});
-  ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("add on an unnamed device (replayed)"),
-                               HasSubstr("4 rows (1 compile_error, 3 ok)"), HasSubstr("bx=64, ty=1, fixed=7"),
-                               HasSubstr("2 ms ±1.0 %"), HasSubstr("Top 3 of 3"),
-                               HasSubstr("1 x compile_error, first with bx=64, ty=2")));
-  // the header and every row of the table end at the same column
-  std::istringstream lines(shown.out.substr(shown.out.find("Top 3")));
-  std::string header, row;
-  std::getline(lines, header);
-  std::getline(lines, header);
-  std::getline(lines, row);
-  EXPECT_THAT(header, Not(HasSubstr("fixed"))) << "a parameter with one value says nothing";
-  EXPECT_EQ(header.size() + 1, row.size()) << "the sign of the interval takes two bytes:\n"
-                                           << header << "\n"
-                                           << row;
-}
-
 TEST_F(Results, EveryFormatIsWritten) {
   ASSERT_EQ(ergotune({"import", "add.csv", "--store", "s.db"}).exit_code, 0);
   for (const std::string format : {"kt", "t4", "csv"}) {
@@ -161,14 +141,6 @@ TEST_F(Results, AFullStandardOutputIsAFailure) {
     EXPECT_THAT(result.err, HasSubstr("No space left")) << arguments;
   }
   EXPECT_EQ(ergotune({"export", "add.csv", "--format", "csv", "-o", "/dev/full"}).exit_code, 2);
-}
-
-TEST_F(Results, ReportsRankByWhatIsAskedForAndTellTheWordsOfCsv) {
-  const json written = document({"report", "add.csv", "--objective", "energy", "-o", "r.html"});
-  EXPECT_EQ(written["objective"], "energy");
-  std::ifstream page(folder_ + "/r.html");
-  const std::string text{std::istreambuf_iterator<char>(page), {}};
-  EXPECT_THAT(text, HasSubstr("much shared memory"));
 }
 
 TEST_F(Results, MistakesAreSaidInOneLine) {

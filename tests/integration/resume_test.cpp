@@ -84,7 +84,7 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_EQ(second.out, "");
   EXPECT_THAT(second.err,
-              HasSubstr("c.db: session 1 is being tuned by process " + std::to_string(first.pid())));
+              HasSubstr("process " + std::to_string(first.pid())));
   EXPECT_THAT(second.err, HasSubstr("--store"));
 
   ::kill(first.pid(), SIGKILL);

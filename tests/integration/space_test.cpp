@@ -77,14 +77,6 @@ TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
   EXPECT_THAT(json["why_empty"].get<std::string>(), HasSubstr("\"a > 2\", \"a < 3\""));
 }
 
-TEST(SpaceCommand, RefusesWithExitCodeTwo) {
-  test::TemporaryFolder folder;
-  folder.write("space.json", R"({"tune_params": {"width": [1, 2]}, "restrictions": ["widht > 1"]})");
-  const auto result = test::ergotune(folder, {"space", "space.json"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("did you mean \"width\"?"));
-}
-
 TEST(SpaceCommand, WithoutAKernelTheLimitsAreThoseOfTheBestDeviceHere) {
   test::TemporaryFolder folder;
   folder.write("p.toml",

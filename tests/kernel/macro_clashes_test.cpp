@@ -66,8 +66,8 @@ TEST(MacroClashes, ThePlaceIsTheDeclarations) {
   Problem problem;
   const auto notes = macro_clash_notes(problem, problem.kernel(), {{"k", 512}, {"device.k", 1}}, {&source});
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\" is declared here"));
-  EXPECT_THAT(notes[0], HasSubstr("a constant of the problem, which reaches the kernel as a macro (512)"));
+  EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\""));
+  EXPECT_THAT(notes[0], HasSubstr("512"));
 }
 
 // Every kernel among the examples compiles, so nothing may be said about it.

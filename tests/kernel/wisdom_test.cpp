@@ -368,22 +368,5 @@ TEST(WisdomKey, TheDefaultIsOneThatMeetsTheRestrictions) {
   EXPECT_THROW(default_configuration(problem, constants), UserError);
 }
 
-// What stands at the end of a part is a word too: the parts' lengths are none of it.
-TEST(WisdomKey, WordsOfTheCodeAndNamesOfTheLaunchAreApart) {
-  Problem problem = problem_with("kernel void blur() { int unroll = TAPS; } // width\\n#define LAST gain");
-  const auto words = code_words(problem.kernel(), "opencl");
-  for (const char* word : {"TAPS", "gain", "blur"}) EXPECT_TRUE(words.contains(word)) << word;
-  for (const char* word : {"width", "height", "BX"}) EXPECT_FALSE(words.contains(word)) << word;
-  EXPECT_EQ(launch_names(problem, problem.kernel()), (std::set<std::string, std::less<>>{"BX", "BY", "height", "width"}));
-}
-
-TEST(WisdomKey, ProfilesSayWhatANameDoesNot) {
-  const WisdomDevice device = wisdom_device("NVIDIA H100 80GB HBM3", "cuda", {});
-  EXPECT_EQ(device.architecture, "sm_90");
-  EXPECT_EQ(device.vendor, "nvidia");
-  EXPECT_EQ(wisdom_device("AMD EPYC 7763", "opencl", {{"device.warp_size", 1}}).vendor, "amd cpu");
-  EXPECT_EQ(wisdom_device("AMD Instinct MI250X", "opencl", {{"device.warp_size", 64}}).vendor, "amd");
-}
-
 }  // namespace
 }  // namespace ergotune

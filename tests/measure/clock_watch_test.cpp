@@ -17,67 +17,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
 
-struct WatchedClocks : testing::Test {
-  test::AmdgpuTree tree;
-  ClockWatch watch;
-  const std::string hwmon = "/sys/class/drm/card0/device/hwmon/hwmon3/";
-  /// Looks at least so often, with the core clock of the second half another one.
-  void look(std::size_t wanted, double then_mhz) {
-    watch.open("amdgpu:card0");
-    watch.begin();
-    const auto until = [&](std::size_t looks) {
-      for (int i = 0; i < 10000 && watch.looks() < looks; ++i) ::usleep(1000);
-    };
-    until(wanted / 2);
-    tree.put(hwmon + "freq1_input", static_cast<long long>(then_mhz * 1e6));
-    until(2 * watch.looks() + 2);  // as often as before, however late it was put
-    watch.end();
-  }
-  Measurement noted(double asked, bool all_reasons = false) const {
-    Measurement measurement;
-    watch.note(measurement, asked, 0.01, all_reasons);
-    return measurement;
-  }
-};
-
-TEST_F(WatchedClocks, GiveMeansInTheirUnits) {
-  EXPECT_FALSE(watch.watching());
-  EXPECT_FALSE(watch.look().core_clock_mhz);
-  look(2, 2100);
-  EXPECT_TRUE(watch.watching());
-  EXPECT_NEAR(watch.look().core_clock_mhz.value_or(0), 2100, 1e-9);
-  auto m = noted(2100);
-  EXPECT_NEAR(m.quantities.at("core_clock").value, 2.1e9, 1);
-  EXPECT_NEAR(m.quantities.at("memory_clock").value, 1e9, 1);
-  EXPECT_NEAR(m.quantities.at("temperature").value, 61, 1e-9);
-  EXPECT_EQ(m.quantities.count("throttled_share"), 0u) << "nobody counts it";
-  EXPECT_TRUE(m.warnings.empty());
-  m.quantities["core_clock"].value = 5;
-  watch.note(m, 2100, 0.01);
-  EXPECT_EQ(m.quantities.at("core_clock").value, 5) << "what is known already stays";
-  watch.forget();
-  EXPECT_EQ(watch.looks(), 0u);
-  EXPECT_TRUE(noted(2100).quantities.empty());
-  watch.open("");
-  EXPECT_FALSE(watch.watching());
-}
-
-TEST_F(WatchedClocks, ThatChangeSaySo) {
-  look(12, 1500);
-  EXPECT_THAT(noted(2100).warnings, Contains("the clock changed while it was measured, from 2100 to 1500 MHz"));
-  EXPECT_TRUE(noted(0).warnings.empty()) << "no clock was asked for";
-}
-
-TEST_F(WatchedClocks, HeldDownByTheirPowerSayThatAlone) {
-  tree.power(299);
-  look(12, 1500);
-  const auto m = noted(2100);
-  EXPECT_THAT(m.warnings, ElementsAre("power cap"));
-  auto again = m;
-  watch.note(again, 2100, 0.01);
-  EXPECT_EQ(again.warnings.size(), 1u) << "once";
-}
-
 /// Looks at boards, as they are noted where 2100 MHz were asked for.
 struct Looks {
   std::vector<BoardState> all;
@@ -169,13 +108,6 @@ struct WatchedRuns : RunnerTest {
   static constexpr std::size_t kUsual = 4;
 };
 
-TEST_F(WatchedRuns, BeginAtOnceAtTheClockThatWasAskedFor) {
-  const Measurement m = measured();
-  EXPECT_EQ(m.status, Status::ok) << m.message;
-  EXPECT_EQ(device.launches, kUsual) << "long launches need no company to be seen";
-  EXPECT_FALSE(m.quantities.contains("clock_latency")) << "the change was over before";
-}
-
 TEST_F(WatchedRuns, WaitUnderLoadForTheClockAndSayHowLongItTook) {
   clock(1500);
   during_launch([this](std::size_t n) { if (n == 5) clock(2100); }, 2.0);
@@ -188,33 +120,6 @@ TEST_F(WatchedRuns, WaitUnderLoadForTheClockAndSayHowLongItTook) {
   EXPECT_EQ(latency.standard_error, 0);
 }
 
-TEST_F(WatchedRuns, SayNothingOfAChangeWhoseTimeIsNotKnown) {
-  run.set_at = 0;
-  clock(1500);
-  during_launch([this](std::size_t n) { if (n == 5) clock(2100); }, 2.0);
-  EXPECT_FALSE(measured().quantities.contains("clock_latency"));
-  EXPECT_EQ(device.launches, kUsual + 3);
-}
-
-TEST_F(WatchedRuns, WaitForNothingThatCannotCome) {
-  clock(1500);
-  run.asked_clock_mhz = 0;
-  measured();
-  EXPECT_EQ(device.launches, kUsual) << "no clock was asked for";
-  run.asked_clock_mhz = 2100;
-  run.watched = "";
-  measured();
-  EXPECT_EQ(device.launches, kUsual) << "nobody watches";
-  run.watched = "amdgpu:card0";
-  tree.power(299);
-  measured();
-  EXPECT_EQ(device.launches, kUsual) << "its power limit holds it down";
-  tree.power(150);
-  tree.remove(hwmon + "freq1_input");
-  measured();
-  EXPECT_EQ(device.launches, kUsual) << "its clock is not known";
-}
-
 TEST_F(WatchedRuns, ThatNeverReachTheirClockBeginAfterAWhile) {
   clock(1500);
   const Measurement m = measured();
@@ -222,13 +127,6 @@ TEST_F(WatchedRuns, ThatNeverReachTheirClockBeginAfterAWhile) {
   EXPECT_GE(m.measure_seconds, 0.5);
   EXPECT_GT(device.launches, kUsual);
   EXPECT_FALSE(m.quantities.contains("clock_latency"));
-}
-
-TEST_F(WatchedRuns, OfShortKernelsGoOnUntilTheBoardWasSeen) {
-  during_launch([](std::size_t) {}, 1e-3);
-  const Measurement m = measured();
-  EXPECT_TRUE(m.quantities.at("core_clock").n >= 4 || m.measure_seconds >= 0.149) << m.quantities.at("core_clock").n;
-  EXPECT_GT(device.launches, kUsual);
 }
 
 TEST_F(WatchedRuns, ALookIsAMomentOfLoadAndNothingElse) {

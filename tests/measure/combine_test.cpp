@@ -15,7 +15,6 @@ namespace ergotune {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 Measurement round_of(double time, double error, double gflops) {
   Measurement m;
@@ -52,22 +51,6 @@ TEST(CombineRounds, TakesTheMeanAndTheLargerError) {
   rounds[2].status = Status::timeout;
   EXPECT_EQ(combine(rounds).status, Status::timeout);
   EXPECT_EQ(combine(rounds).times.size(), 1u) << "the failed one as it is";
-}
-
-TEST(CombineRounds, OfWhatNotEveryRoundHasTakesThoseThatHaveIt) {
-  std::vector<Measurement> rounds{round_of(1, 0.5, 10), round_of(1, 0.5, 20), round_of(1, 0.5, 90)};
-  rounds[1].quantities.erase("time");
-  rounds[1].metrics.clear();
-  for (Measurement& round : rounds) round.metric_errors.clear();
-  rounds[0].metrics["exact"] = 1;
-  const Measurement all = combine(rounds);
-  EXPECT_EQ(all.quantities.at("time").n, 8);
-  EXPECT_NEAR(all.quantities.at("time").standard_error, std::sqrt(0.5) / 2, 1e-12);
-  EXPECT_DOUBLE_EQ(all.metrics.at("gflops"), 50);
-  EXPECT_NEAR(all.metric_errors.at("gflops"), 40, 1e-12);
-  rounds[2].metrics["gflops"] = 11;
-  EXPECT_NEAR(combine(rounds).metric_errors.at("gflops"), 0.5, 1e-12);
-  EXPECT_EQ(all.metric_errors.count("exact"), 0u);
 }
 
 SlopeEstimate sensor(const char* name, double value, double error) {
@@ -172,33 +155,6 @@ TEST(Propagate, ErrorsToFirstOrder) {
   EXPECT_EQ(propagate(Expression::parse("a * 1e300"), inputs)->standard_error, 0) << "no number can hold it";
 }
 
-TEST(Plausible, NoBoardDrawsThat) {
-  SensorInfo info;
-  EXPECT_EQ(why_implausible(info, 1e9) + why_implausible(info, 0), "") << "nobody knows its bounds";
-  info.least_power = 5;
-  info.most_power = 500;
-  EXPECT_EQ(why_implausible(info, 5) + why_implausible(info, 500), "");
-  EXPECT_THAT(why_implausible(info, 4.9), HasSubstr("4.9 W, which no powered board draws"));
-  EXPECT_THAT(why_implausible(info, 501), HasSubstr("501 W, far above"));
-  EXPECT_EQ(why_implausible(info, NAN), "it reads no number");
-  SensorTrace trace;
-  trace.info = info;
-  for (int i = 0; i < 19; ++i) trace.readings.push_back({0.1 * i, 100});
-  EXPECT_TRUE(plausible(trace));
-  trace.readings.push_back({2, 1000});
-  EXPECT_FALSE(plausible(trace));
-  auto few = trace;
-  EXPECT_EQ(drop_implausible(few), "") << "one of twenty is dropped in silence";
-  EXPECT_EQ(few.readings.size(), 19u);
-  trace.readings.push_back({3, 1});
-  trace.readings.push_back({INFINITY, 100});
-  EXPECT_EQ(drop_implausible(trace), "it reads no number") << "three of 22 are too many";
-  EXPECT_EQ(trace.readings.size(), 19u);
-  trace.info.kind = SensorKind::cumulative_energy;
-  trace.readings.push_back({4, 1e6});
-  EXPECT_TRUE(plausible(trace)) << "joules, not watts";
-}
-
 TEST(Plausible, WhatACalibrationLeavesOpen) {
   SensorInfo info;
   info.gain_error = 0.02;
@@ -209,15 +165,6 @@ TEST(Plausible, WhatACalibrationLeavesOpen) {
   EXPECT_DOUBLE_EQ(calibration_error(info, 0), 0);
   info.gain_error = 0;
   EXPECT_DOUBLE_EQ(calibration_error(info, 0.5), 3 / 0.5) << "of a small board";
-}
-
-TEST(Plausible, SmallBoundsHoldToo) {
-  SensorInfo info;
-  info.least_power = 0.25;
-  info.most_power = 0.75;
-  EXPECT_EQ(why_implausible(info, 0.5), "");
-  EXPECT_THAT(why_implausible(info, 0.2), HasSubstr("which no powered board draws"));
-  EXPECT_THAT(why_implausible(info, 0.8), HasSubstr("far above"));
 }
 
 }  // namespace

@@ -163,41 +163,6 @@ TEST(PowerCap, ACleanSwingTellsWhereItCrossesTheLimitAndHowPowerFollowsTheRate) 
   EXPECT_NEAR(found->relative_error, error, 1e-6 * error);
 }
 
-TEST(PowerCap, OfABoardThatDoesNotSwingTheUsualElasticityIsTaken) {
-  const std::vector<double> steady(6, kLaunches);
-  const auto above = capped(steady, 2, 500, 1.05);
-  ASSERT_TRUE(above);
-  EXPECT_DOUBLE_EQ(above->elasticity, 2.5);
-  EXPECT_NEAR(above->seconds, 0.1 / kLaunches * std::pow(1.05, 1 / 2.5), 1e-14);
-  EXPECT_TRUE(capped(steady, 2, 500, 0.999));
-  EXPECT_FALSE(capped(steady, 2, 500, 0.997)) << "it goes on as it does";
-  EXPECT_TRUE(capped(steady, 2, 500, 1.1)) << "a tenth, in logarithms";
-  EXPECT_FALSE(capped(steady, 2, 500, 1.11));
-}
-
-TEST(PowerCap, TakesFourReadingsThatSaySomething) {
-  EXPECT_TRUE(capped(std::vector<double>(4, kLaunches), 2, 500));
-  EXPECT_FALSE(capped(std::vector<double>(3, kLaunches), 2, 500));
-  EXPECT_EQ(capped({kLaunches, 0, kLaunches, kLaunches, 0, kLaunches}, 2, 500).value().n, 4);
-  EXPECT_FALSE(capped({kLaunches, 0, kLaunches, kLaunches}, 2, 500));
-}
-
-TEST(PowerCap, LongLaunchesOfASmallBoardCountAsWell) {
-  // a launch in 0.2 s, at half a watt
-  LaunchStream stream;
-  SensorTrace sensor{sensor_info("power", SensorKind::instantaneous_power, 0.1, 0), {}, {}};
-  for (int i = 0; i <= 5; ++i) stream.marks.push_back({0.2 * i, 0, 0.2 * i, static_cast<std::uint64_t>(i)});
-  for (int i = 0; i < 10; ++i) sensor.readings.push_back({0.05 + 0.1 * i, 0.5});
-  const auto found = estimate_capped(sensor, {0, 1}, LaunchAxis(stream), 0.5);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->n, 10);
-  EXPECT_NEAR(found->seconds, 0.2, 1e-9);
-  EXPECT_NEAR(found->energy, 0.1, 1e-9);
-  // readings of no power say nothing
-  for (std::size_t i = 0; i < 7; ++i) sensor.readings[i].value = 0;
-  EXPECT_FALSE(estimate_capped(sensor, {0, 1}, LaunchAxis(stream), 0.5));
-}
-
 TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
   auto trace = hunt(1.0, 0, 0, 0.001, 5);
   for (auto& [when, state] : trace.board) state.clock_reasons.clear();

@@ -10,8 +10,6 @@
 namespace ergotune {
 namespace {
 
-using testing::HasSubstr;
-
 /// Reads of 0.125 s each in the pause, then a measurement of 100 W, a millisecond each launch.
 struct EnergyIdle : test::VirtualMeter {
   static constexpr double kTick = 0.125;
@@ -80,28 +78,6 @@ TEST_F(EnergyIdle, OfACounterIsWhatItCountsInEachBatch) {
   EXPECT_NEAR(error_of_idle(), std::sqrt(variance(batches) / 5), 1e-6);
 }
 
-TEST_F(EnergyIdle, OfACounterNeedsTwoReadingsABatch) {
-  idle = std::vector<double>(20, 60);
-  count();
-  EXPECT_EQ(subtracted(), "less 60 W of idle power");
-}
-
-TEST_F(EnergyIdle, IsNotClaimedFromNineReadings) {
-  idle = std::vector<double>(20, 60);
-  EXPECT_EQ(subtracted(), "less 60 W of idle power");
-  idle.pop_back();
-  EXPECT_EQ(subtracted(), "");
-}
-
-TEST_F(EnergyIdle, IsClaimedOfWhatDrawsSomethingOnly) {
-  idle = std::vector<double>(20, 0.5);
-  EXPECT_EQ(subtracted(), "less 0.5 W of idle power");
-  idle = std::vector<double>(20, 0);
-  EXPECT_EQ(subtracted(), "");
-  idle = std::vector<double>(20, -5);
-  EXPECT_EQ(subtracted(), "");
-}
-
 TEST_F(EnergyIdle, IsMeasuredOnceBeforeTheFirstConfiguration) {
   idle = std::vector<double>(20, 60);
   subtracted();
@@ -165,76 +141,6 @@ TEST_F(EnergyShown, IsTheBoardWhileItIsMeasuredAndThatItHasEnded) {
   EXPECT_EQ(sample.temperature_c, 45);
   EXPECT_STREQ(sample.reasons, "power_cap,thermal");
   for (const LiveSample& one : samples) EXPECT_EQ(one.writer, static_cast<std::uint32_t>(::getpid()));
-}
-
-TEST_F(EnergyShown, ReasonsThatDoNotFitAreCutAndEnded) {
-  board = [] {
-    BoardState state;
-    state.clock_reasons = {std::string(100, 'x')};
-    return state;
-  };
-  make();
-  stream();
-  const auto samples = shown();
-  ASSERT_FALSE(samples.empty());
-  EXPECT_EQ(std::string(samples.front().reasons), std::string(39, 'x'));
-}
-
-TEST_F(EnergyShown, OfACounterIsItsPowerFromTickToTick) {
-  // 50 J each quarter of a second: 200 W, whatever it is between the ticks
-  sensors[0]->info.kind = SensorKind::cumulative_energy;
-  sensors[0]->info.update_period = 0.25;
-  sensors[0]->value = [](double t) { return 50 * std::floor(4 * t); };
-  board = [] {
-    BoardState state;
-    state.power_w = 250;
-    return state;
-  };
-  options.budget = 2;
-  options.whole_budget = true;
-  make();
-  stream();
-  const auto samples = shown();
-  EXPECT_EQ(samples.front().power_w, 250) << "the board's own while the counter does not tell";
-  std::size_t of_counter = 0;
-  for (const LiveSample& sample : samples) {
-    if (sample.window == 2) continue;
-    EXPECT_TRUE(sample.power_w == 250 || std::abs(sample.power_w - 200) < 2) << sample.power_w;
-    of_counter += sample.power_w != 250;
-  }
-  EXPECT_GT(of_counter, samples.size() / 2);
-}
-
-TEST_F(EnergyShown, OfAQuickCounterIsTheMeanOverEightHundredthsOfASecond) {
-  // ticks of 1/64 s: 100 W and 300 W by turns
-  sensors[0]->info.kind = SensorKind::cumulative_energy;
-  sensors[0]->value = [](double t) {
-    const double ticks = std::floor(64 * t);
-    return (200 * ticks + 100 * std::fmod(ticks, 2)) / 64;
-  };
-  step = 1.0 / 256;
-  options.budget = 1;
-  options.whole_budget = true;
-  make();
-  stream();
-  std::size_t known = 0;
-  for (const LiveSample& sample : shown()) {
-    if (std::isnan(sample.power_w)) continue;
-    ++known;
-    EXPECT_NEAR(sample.power_w, 200, 1 + 100.0 / 6) << "six ticks or more";
-  }
-  EXPECT_GT(known, 50u);
-}
-
-TEST_F(EnergyShown, NothingWithoutASensorOrABoard) {
-  sensors.clear();
-  make();
-  meter->before_start();
-  meter->during();
-  const auto samples = shown();
-  ASSERT_EQ(samples.size(), 1u);
-  EXPECT_TRUE(std::isnan(samples[0].power_w));
-  EXPECT_TRUE(std::isnan(samples[0].core_mhz));
 }
 
 }  // namespace

@@ -76,14 +76,6 @@ TEST(Estimate, ADriftWidensTheIntervalByTheCorrelationOfNeighbours) {
   EXPECT_NEAR(widening(weak, mixed), 1, 1e-9) << "as much as chance gives";
 }
 
-TEST(Estimate, NineSamplesDoNotTellADrift) {
-  EXPECT_NEAR(widening({1, 1, 2, 3, 4, 5, 6, 7, 7}, {1, 7, 2, 6, 1, 7, 3, 5, 4}), 1, 1e-9);
-}
-
-TEST(Estimate, OfNoTimeThereIsNoRelativeInterval) {
-  EXPECT_TRUE(std::isinf(estimate_time(std::vector<double>{0, 0, 0}).relative_half_width));
-}
-
 TEST(Estimate, OneSampleIsNoInterval) {
   EXPECT_TRUE(std::isinf(estimate_time(std::vector<double>{1.0}).relative_half_width));
   EXPECT_TRUE(std::isinf(estimate_time({}).relative_half_width));

@@ -21,10 +21,6 @@ namespace ergotune {
 namespace {
 
 using test::FakePerfEvents;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 using Event = FakePerfEvents::Event;
 
 const Event kCycles{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}, kInstructions{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
@@ -61,22 +57,6 @@ class PerfCounting : public testing::Test {
       thread_count = static_cast<double>(threads.size());
     }
     return perf.results();
-  }
-  std::string refusal(const std::vector<std::string>& asked) {
-    try {
-      make_perf_observer(asked, processor(), &notes);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
-  }
-  std::string failure(Observer& perf) {
-    try {
-      counted(perf);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "none";
   }
   FakePerfEvents events;
   std::vector<std::string> notes;
@@ -135,11 +115,6 @@ TEST_F(PerfCounting, FourOfTheProcessorInAPassAndTheSystemsWithTheFirst) {
   EXPECT_EQ(passes, (std::vector<std::vector<Event>>{{kPageFaults}})) << "one pass, though the processor counts nothing";
 }
 
-TEST_F(PerfCounting, CachesMissWhereReadsOfThemDo) {
-  counted(*observer({"l1d_misses", "dtlb_misses"}));
-  EXPECT_EQ(passes, (std::vector<std::vector<Event>>{{{PERF_TYPE_HW_CACHE, 0x10000}, {PERF_TYPE_HW_CACHE, 0x10003}}}));
-}
-
 TEST_F(PerfCounting, TimeIsInSeconds) {
   events.counts[kTaskClock] = {2'000'000'000, 5, 5};
   const auto found = counted(*observer({"task_clock"}));
@@ -161,81 +136,6 @@ TEST_F(PerfCounting, WhatIsCountedForAShareOfTheTimeIsScaledAndSaysSo) {
   found = counted(*perf);
   EXPECT_EQ(found.at("cycles").value, 0) << "no thread ran";
   EXPECT_EQ(found.at("cycles").method, "perf_event, 1 pass");
-}
-
-TEST_F(PerfCounting, AHalfCountedRoundHasNoResult) {
-  const auto perf = observer({"cycles", "instructions", "cache_references", "cache_misses", "branches"});
-  EXPECT_TRUE(perf->results().empty());
-  perf->begin_pass(0);
-  perf->end_pass(0);
-  EXPECT_TRUE(perf->results().empty());
-  perf->begin_pass(1);
-  perf->end_pass(1);
-  EXPECT_EQ(perf->results().size(), 5u);
-  EXPECT_EQ(perf->results().at("branches").provenance, Provenance::measured);
-  EXPECT_EQ(perf->results().at("branches").standard_error, 0);
-  EXPECT_EQ(perf->results().at("branches").n, 1);
-  perf->register_configuration({});
-  EXPECT_TRUE(perf->results().empty()) << "of the next";
-}
-
-TEST_F(PerfCounting, WhatTheKernelDoesIsAskedForOnlyWhereItHappensThere) {
-  const auto perf = observer({"cycles", "task_clock", "page_faults", "context_switches", "cpu_migrations"});
-  perf->begin_pass(0);
-  std::map<Event, bool> inside;
-  for (const auto& one : events.opened_for_threads()) inside[one.event()] = one.attributes.exclude_kernel == 0;
-  perf->end_pass(0);
-  EXPECT_EQ(inside, (std::map<Event, bool>{{kCycles, false}, {kTaskClock, false}, {kPageFaults, false}, {kSwitches, true}, {kMigrations, true}}));
-}
-
-TEST_F(PerfCounting, AThreadThatHasEndedCountsNothingAndOtherFailuresAreNamed) {
-  const auto perf = observer({"cycles"});
-  events.refused_threads[kCycles] = ESRCH;
-  EXPECT_EQ(counted(*perf).at("cycles").value, 0);
-  events.refused_threads[kCycles] = EMFILE;
-  EXPECT_THAT(failure(*perf), AllOf(HasSubstr("cycles cannot be counted: "), HasSubstr("open files")));
-  events.refused_threads.clear();
-  events.counts[kCycles] = {7, 7};
-  EXPECT_THAT(failure(*perf), HasSubstr("cycles cannot be read: "));
-}
-
-TEST_F(PerfCounting, WhatWasAskedForAndIsNotToBeHadIsAMistake) {
-  events.refused = {{kInstructions, ENOENT}};
-  EXPECT_THAT(refusal({"cycles", "instructions"}),
-              HasSubstr("instructions is not to be had here: this processor, or the virtual machine that it is"));
-  for (const int denied : {EACCES, EPERM}) {
-    events.refused = {{kInstructions, denied}};
-    EXPECT_THAT(refusal({"instructions"}), HasSubstr("this user may not: kernel.perf_event_paranoid is ")) << denied;
-  }
-  EXPECT_EQ(refusal({"cycles"}), "none");
-  EXPECT_TRUE(notes.empty());
-  EXPECT_TRUE(make_perf_observer({"cycles"}, processor(), nullptr)->results().empty()) << "of no configuration";
-}
-
-TEST_F(PerfCounting, WhatNobodyAskedForIsLeftOutWithANote) {
-  for (const auto& [type, config, weight] : perf_events_of("cpu_flops")) events.refused[{type, config}] = ENOENT;  // none, where nobody knows them
-  const auto all = counted(*observer({}));
-  EXPECT_EQ(all.size(), perf_counter_names().size() - 1);
-  EXPECT_FALSE(all.contains("cpu_flops"));
-  EXPECT_THAT(notes, ElementsAre(AllOf(HasSubstr("perf: cpu_flops is not to be had here: "), HasSubstr("this processor"))));
-  notes.clear();
-  events.refused[kMigrations] = EACCES;
-  counted(*observer({}));
-  EXPECT_THAT(notes, ElementsAre(AllOf(HasSubstr("cpu_flops, cpu_migrations are not to be had here: "), HasSubstr("this user may not"))))
-      << "rights can be had, a processor cannot";
-  for (const PerfCounterInfo& info : perf_counter_names())
-    for (const auto& [type, config, weight] : perf_events_of(info.name)) events.refused[{type, config}] = ENOENT;
-  EXPECT_THAT(refusal({}), AllOf(HasSubstr("nothing can be counted here: "), HasSubstr("this processor"), Not(HasSubstr("may not"))));
-  events.refused[kCycles] = EACCES;
-  events.refused[kTaskClock] = ENODEV;
-  EXPECT_THAT(refusal({}), HasSubstr("this user may not"));
-}
-
-TEST(PerfEvents, TheVendorIsWhomTheProcessorsNameFirst) {
-  std::istringstream intel("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t: 7\nvendor_id\t: Other\n");
-  std::istringstream arm("processor\t: 0\nCPU part\t: 0xd0c\n");
-  EXPECT_EQ(vendor_in(intel), "GenuineIntel");
-  EXPECT_EQ(vendor_in(arm), "");
 }
 
 TEST(PerfEvents, OperationsAreAsManyAsAnInstructionOfThatWidthHas) {

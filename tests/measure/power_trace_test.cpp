@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "ergotune/base/statistics.hpp"
-#include "kept_numbers.hpp"
 
 namespace ergotune {
 namespace {
@@ -47,55 +46,6 @@ TEST(Settling, WhatStillRisesDoesNotSettle) {
   EXPECT_FALSE(settling->seconds && *settling->seconds < 1.0);
   EXPECT_GT(settling->drift, 5);
   EXPECT_FALSE(settling_of({"x", {0, 1, 2}, {1, 1, 1}}, 3)) << "too few values";
-}
-
-/// All that is told of a series of a load of 3 s.
-std::vector<double> told(const std::vector<double>& times, const std::vector<double>& values) {
-  const auto settling = settling_of({"x", times, values}, 3);
-  if (!settling) return {};
-  return {settling->before, settling->final, settling->band, settling->seconds.value_or(-1), settling->most, settling->drift};
-}
-
-TEST(Settling, OfASeriesNumberByNumber) {
-  const std::vector<double> times = {-1, -0.6, -0.5, -0.1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5};
-  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 203, 200, 200, 900}), {40, 201, 5.196152423, 1.5, 220, 0}, 1e-6);
-  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 200, 200, 200, 900}), {40, 200, 4, 1.5, 220, 0}, 1e-6);
-  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 199, 100, 200, 300, 900}), {40, 200, 300, 0, 300, 200}, 1e-6);
-  expect_kept(told(times, {10, 20, 30, 40, 50, 180, 220, 230, 200, 200, 200, 900}), {40, 200, 4, -1, 230, 0}, 1e-6);
-  EXPECT_TRUE(told({0, 0.5, 1, 1.5, 2}, {1, 1, 1, 1, 1}).empty()) << "five values";
-  EXPECT_FALSE(told({0, 0.5, 1, 1.5, 2, 2.5}, {1, 1, 1, 1, 1, 1}).empty());
-  EXPECT_TRUE(told({0, 0.5, 1, 1.5, 1.6, 1.7, 2.5}, {1, 1, 1, 1, 1, 1, 1}).empty()) << "one value at the end";
-}
-
-TEST(Settling, DriftIsToldWhereItIsMoreThanThreeOfItsErrors) {
-  // the whole load in its last third: a slope, and what lies beside it by turns
-  const std::vector<double> times{2, 2.2, 2.4, 2.6, 2.8, 3};
-  for (const double noise : {1.0, 2.0, 2.5, 2.9, 3.3, 4.0, 8.0}) {
-    std::vector<double> values;
-    for (std::size_t i = 0; i < times.size(); ++i) values.push_back(100 + 10 * times[i] + (i % 3 == 1 ? noise : -noise));
-    const LineFit line = fit_line(times, values);
-    const auto settling = settling_of({"x", times, values}, 3);
-    ASSERT_TRUE(settling);
-    EXPECT_EQ(settling->drift, std::abs(line.slope) > 3 * line.slope_error ? line.slope : 0) << noise;
-  }
-}
-
-/// A load of 3 s whose last third is 31 values near 200 W.
-std::optional<double> settles(double at_0, double at_1, double at_end) {
-  TraceSeries series{"x", {0, 0.5, 1}, {at_0, 200, at_1}};
-  for (int i = 0; i <= 30; ++i) {
-    series.time.push_back(i == 30 ? 3 : 2 + i / 30.0);
-    series.value.push_back(i == 30 ? at_end : 200);
-  }
-  return settling_of(series, 3)->seconds;
-}
-
-TEST(Settling, IsFromTheFirstValueOfTheLoadToItsLast) {
-  EXPECT_EQ(settles(200, 200, 200), 0);
-  EXPECT_EQ(settles(100, 200, 200), 0.5) << "out of the band with the first launch";
-  EXPECT_EQ(settles(100, 204, 200), 0.5) << "on the band's edge";
-  EXPECT_EQ(settles(100, 204.1, 200), std::nullopt) << "not before the last third";
-  EXPECT_EQ(settles(200, 200, 300), std::nullopt) << "out of it with the last";
 }
 
 TEST(PowerTraces, LinesThatAreNoneAreNamed) {

@@ -98,37 +98,6 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   EXPECT_EQ(after, before);
 }
 
-TEST_F(ProblemBuffersTest, EveryByteOutsideBelongsToItsElement) {
-  auto buffers = make({{buffer("a", Access::write)}});
-  auto* bytes = reinterpret_cast<unsigned char*>(bound(buffers, kept[0], 0).floats());
-  const auto element_of = [&](std::ptrdiff_t at) {
-    bytes[at] ^= 1;
-    const std::string words = buffers.written_outside();
-    return std::stol(words.substr(words.find("element ") + 8));
-  };
-  EXPECT_EQ(element_of(-1), -1);
-  EXPECT_EQ(element_of(-4), -1);
-  EXPECT_EQ(element_of(-5), -2);
-  const auto end = static_cast<std::ptrdiff_t>(4 * kCount);
-  EXPECT_EQ(element_of(end), 256);
-  EXPECT_EQ(element_of(end + 3), 256);
-  EXPECT_EQ(element_of(end + 4 * 5), 261);
-  EXPECT_EQ(element_of(end + static_cast<std::ptrdiff_t>(GuardedBuffer::kBehind) - 1), 256 + 16383);
-  EXPECT_EQ(element_of(-static_cast<std::ptrdiff_t>(GuardedBuffer::kBefore)), -1024);
-}
-
-TEST_F(ProblemBuffersTest, HasOneElementOrMore) {
-  const auto complaint_of = [&](const char* count) {
-    auto argument = buffer("a", Access::read);
-    argument.count = Expression::parse(count);
-    return complaint({{argument}});
-  };
-  EXPECT_EQ(complaint_of("1"), "none");
-  EXPECT_THAT(complaint_of("0"), HasSubstr("argument \"a\" has 0 elements"));
-  EXPECT_THAT(complaint_of("0.5"), HasSubstr("has 0.5 elements"));
-  EXPECT_THAT(complaint_of("1e14"), HasSubstr("has 100000000000000 elements")) << "before any memory is asked for";
-}
-
 TEST_F(ProblemBuffersTest, WhatDoesNotFitSaysHowMuchItWouldBe) {
   device.memory = 16;
   auto argument = buffer("a", Access::read);
@@ -138,26 +107,6 @@ TEST_F(ProblemBuffersTest, WhatDoesNotFitSaysHowMuchItWouldBe) {
   auto other = argument;
   other.name = "b";
   EXPECT_THAT(complaint({{argument, other}}), HasSubstr("argument \"b\" brings them to 0.000208 MB"));
-}
-
-TEST_F(ProblemBuffersTest, CopiesOnTheDeviceAreOfOutputsFirst) {
-  const std::size_t each = 4 * kCount + GuardedBuffer::kBefore + GuardedBuffer::kBehind;
-  const Lists lists{{buffer("a", Access::read), buffer("b", Access::write)}};
-  const auto copies = [&](std::size_t room, bool everything) {
-    device.memory = room;
-    auto buffers = make(lists);
-    bound(buffers, kept[0], 0).floats()[0] = bound(buffers, kept[0], 1).floats()[0] = 42;
-    device.copies = 0;
-    buffers.restore(everything);
-    EXPECT_NE(bound(buffers, kept[0], 1).floats()[0], 42);
-    EXPECT_EQ(bound(buffers, kept[0], 0).floats()[0] != 42, everything);
-    return device.copies;
-  };
-  EXPECT_EQ(copies(4 * each, false), 1u);
-  EXPECT_EQ(copies(4 * each, true), 2u);
-  EXPECT_EQ(copies(3 * each, false), 1u) << "the output's";
-  EXPECT_EQ(copies(3 * each, true), 1u) << "the input comes from the host";
-  EXPECT_EQ(copies(2 * each, true), 0u);
 }
 
 TEST_F(ProblemBuffersTest, WhatALaterKernelWritesIsAnOutput) {
@@ -264,26 +213,6 @@ TEST_F(ProblemBuffersTest, CopyingOneBuffersZoneIntoAnothersIsSeen) {
   float* b = bound(buffers, kept[0], 1).floats();
   for (std::size_t i = 0; i < kCount + 64; ++i) b[i] = a[i];
   EXPECT_THAT(buffers.written_outside(), HasSubstr("argument \"b\" is written outside"));
-}
-
-TEST_F(ProblemBuffersTest, ZonesHoldFiniteNumbersOfEveryType) {
-  const auto buffers = make({{buffer("a", Access::read)}});
-  const auto* inside = reinterpret_cast<const std::byte*>(bound(buffers, kept[0], 0).floats());
-  const auto check = [&](const std::byte* from, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) ASSERT_TRUE(from[i] >= std::byte{0x30} && from[i] <= std::byte{0x4f}) << i;
-    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
-      double real = 0;
-      float single[2] = {};
-      std::uint16_t half[4] = {};
-      std::memcpy(&real, from + i, 8);
-      std::memcpy(&single, from + i, 8);
-      std::memcpy(&half, from + i, 8);
-      ASSERT_TRUE(std::isfinite(real) && std::isfinite(single[0]) && std::isfinite(single[1]));
-      for (const auto h : half) ASSERT_LT(std::abs(half_to_double(h)), 64);
-    }
-  };
-  check(inside - GuardedBuffer::kBefore, GuardedBuffer::kBefore);
-  check(inside + 4 * kCount, GuardedBuffer::kBehind);
 }
 
 }  // namespace

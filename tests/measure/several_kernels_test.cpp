@@ -48,40 +48,6 @@ TEST_F(SeveralKernels, ARaceIsAWrongResultThatSaysSo) {
   EXPECT_EQ(measure(two_kernels("{ concurrent = [\"twice\", \"third\"] }")).status, Status::ok);
 }
 
-TEST_F(SeveralKernels, SideBySideThreeRoundsAreLookedAt) {
-  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
-  const auto sound = device.kernels["third_32"];
-  std::size_t launches = 0, wrong_at = 0;
-  std::vector<float> input;
-  device.kernels["third_32"] = [&](const FakeLaunch& launch) {
-    const double took = sound(launch);
-    if (++launches == wrong_at) launch.buffers[1]->floats()[9] = -1;
-    return took;
-  };
-  // The first is in sequence, where nothing is known yet, after one that nobody looks at; a warm-up follows.
-  const auto fresh = [&](std::size_t at) {
-    launches = 0;
-    wrong_at = at;
-    return measure(problem);
-  };
-  EXPECT_EQ(fresh(2).status, Status::wrong_result);
-  for (const std::size_t at : {3, 4, 5}) {
-    const Measurement result = fresh(at);
-    EXPECT_EQ(result.status, Status::wrong_result) << at;
-    EXPECT_THAT(result.message, StartsWith("a race")) << at;
-  }
-  EXPECT_EQ(fresh(6).status, Status::ok);
-  EXPECT_EQ(fresh(1).status, Status::ok);
-  // What is known already is compared with from the first round on.
-  Runner runner(device, problem, options);
-  ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
-  for (const std::size_t at : {1, 2, 3, 4}) {
-    launches = 0;
-    wrong_at = at;
-    EXPECT_EQ(measure(runner, 32, 32).status, at < 4 ? Status::wrong_result : Status::ok) << at;
-  }
-}
-
 TEST_F(SeveralKernels, WhatIsWrongInSequenceTooIsNoRace) {
   const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
   Runner runner(device, problem, options);
@@ -130,25 +96,6 @@ TEST_F(SeveralKernels, AReferenceRunSideBySideIsTakenAndNothingIsMeasured) {
   device.copies = 0;
   ASSERT_EQ(measure(runner, 32, 32, only).status, Status::ok);
   EXPECT_EQ(device.copies, 2u * 3) << "the outputs, before each of three looks: the inputs were never in doubt";
-}
-
-TEST_F(SeveralKernels, TheMixIsMeasuredInThreeToTenRounds) {
-  const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");  // 3 ms
-  const auto rounds = [&](double seconds) {
-    options.max_seconds = seconds;
-    return measure(problem).quantities.at("time.twice").n;
-  };
-  options.min_repeats = options.max_repeats = 2;
-  EXPECT_EQ(rounds(100), 10);
-  EXPECT_EQ(rounds(1e-3), 3);
-  EXPECT_EQ(rounds(0.0125), 5) << "the fourth ends at 12 ms";
-  device.kernels["third_32"] = [](const FakeLaunch&) { return 0.125; };
-  device.kernels["twice_32"] = [](const FakeLaunch&) { return 0.0; };
-  const Measurement result = measure(problem);
-  EXPECT_FALSE(result.quantities.contains("time.twice")) << "none was seen";
-  EXPECT_NEAR(result.quantities.at("time.third").value, 0.125, 1e-9);
-  options.max_seconds = 100;
-  EXPECT_EQ(measure(problem).quantities.at("time.third").n, 4) << "half a second is the most";
 }
 
 TEST_F(SeveralKernels, OverlapIsTheShareOfTheTimeInWhichTwoRun) {
@@ -223,47 +170,6 @@ TEST_F(SeveralKernels, OnlyResourcesAreAskedForWithoutALaunch) {
   EXPECT_FALSE(result.quantities.contains("time"));
 }
 
-TEST_F(SeveralKernels, BuffersThatSwapMustBeAlike) {
-  Problem problem = two_kernels("{ kernel = \"twice\" }, { swap = [\"x\", \"y\"] }, { kernel = \"third\" }");
-  for (Kernel& kernel : problem.kernels)
-    for (Argument& argument : kernel.arguments)
-      if (argument.name == "y") argument.count = Expression::parse("2 * n");
-  EXPECT_THROW(Runner(device, problem, options), UserError);
-}
-
-/// A round as it is loaded.
-struct LoadedRounds : SeveralKernels {
-  std::vector<WorkloadStep> steps(const char* text, bool in_sequence = false) {
-    const Problem problem = two_kernels(text);
-    const Constants constants = problem.constants_for("", {});
-    ProblemBuffers buffers(device, argument_lists(problem), constants);
-    const std::vector<Binary> binaries{{"", "twice_32", {}}, {"", "third_32", {}}};
-    LoadedRound round(device, problem, constants, buffers, {Value(32), Value(32)}, binaries);
-    return in_sequence ? round.steps_in_sequence() : round.kernels().steps();
-  }
-};
-
-TEST_F(LoadedRounds, LaunchesThatFollowEachOtherAreOneStepWhereTheyAreAlike) {
-  const auto together = steps("{ kernel = \"twice\" }, { kernel = \"twice\", launches = 2 }, { kernel = \"third\" }");
-  ASSERT_EQ(together.size(), 2u);
-  EXPECT_EQ(together[0].launches, 3u);
-  EXPECT_EQ(steps("{ kernel = \"twice\" }, { kernel = \"third\" }, { kernel = \"twice\" }").size(), 3u);
-  // side by side, and before and after something that runs side by side, they are others
-  EXPECT_EQ(steps("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"twice\" }, { kernel = \"third\" }] }] }").size(), 3u);
-  const char* const sections = "{ concurrent = [\"third\", \"twice\"] }, { concurrent = [\"third\", \"twice\"], order = [\"twice\", \"third\"] }";
-  EXPECT_EQ(steps(sections).size(), 4u);
-}
-
-TEST_F(LoadedRounds, InSequenceAllIsOnTheMainQueue) {
-  const auto sequence = steps("{ concurrent = [\"twice\", \"third\"], order = [\"third\", \"twice\"] }", true);
-  ASSERT_EQ(sequence.size(), 2u);
-  for (const WorkloadStep& step : sequence) {
-    EXPECT_EQ(step.queue, 0u);
-    EXPECT_EQ(step.section, 0u);
-  }
-  EXPECT_EQ(sequence[0].kernel, 0u) << "as they are written";
-}
-
 TEST_F(SeveralKernels, InstructionsOfAllKernelsAreAddedWhereAllTell) {
   Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
   const auto counted = [](double fma) { return device::PackedCode{"code", {{"static_fma", fma}}, "SASS"}.pack(); };
@@ -277,15 +183,6 @@ TEST_F(SeveralKernels, InstructionsOfAllKernelsAreAddedWhereAllTell) {
   EXPECT_EQ(fma.method, "counted in SASS");
   problem.kernels[1].sources[0].text = "code";
   EXPECT_FALSE(measure(problem).quantities.contains("static_fma"));
-}
-
-TEST_F(SeveralKernels, OfWhatTakesNoTimeNothingOverlaps) {
-  options.min_repeats = options.max_repeats = 2;
-  device.kernels["third_32"] = [this](const FakeLaunch&) { return device.launches > 8 ? 0.0 : 1e-3; };
-  device.kernels["twice_32"] = [](const FakeLaunch&) { return 0.0; };
-  const Measurement result = measure(two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }"));
-  EXPECT_EQ(result.status, Status::ok) << result.message;
-  EXPECT_EQ(result.quantities.at("overlap").value, 0);
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 namespace ergotune {
 namespace {
 
-using testing::ElementsAre;
-
 /// Rounds that take what a list says, the last one over and over.
 struct Rounds : Workload {
   test::FakeDevice& device;
@@ -32,16 +30,6 @@ std::vector<double> swinging(double low, double high) {
 struct Timing : testing::Test {
   test::FakeDevice device;
   MeasureOptions options;
-  /// Samples of each batch.
-  std::vector<std::size_t> batches(Rounds& rounds, double expected) {
-    std::vector<std::size_t> at;
-    Timer timer(device, options);
-    timer.measure(rounds, expected, 1e300, [&] { at.push_back(rounds.launches); }, nullptr);
-    at.push_back(rounds.launches);
-    std::vector<std::size_t> sizes;
-    for (std::size_t i = 1; i < at.size(); ++i) sizes.push_back(at[i] - at[i - 1]);
-    return sizes;
-  }
   TimingResult measure(Rounds& rounds, double expected, double give_up_above = 1e300) {
     Timer timer(device, options);
     return timer.measure(rounds, expected, give_up_above, {}, nullptr);
@@ -100,104 +88,6 @@ TEST_F(Timing, GivesUpWhatLosesForSure) {
   EXPECT_EQ(result.samples.size(), 10u);
   Rounds close(device, wild);
   EXPECT_FALSE(measure(close, 2e-3, 1.99e-3).gave_up);
-}
-
-TEST_F(Timing, AFlushIsTwiceTheCacheAtLeast32MiB) {
-  Timer timer(device, options);
-  const auto before = device.memory;
-  timer.flush();
-  EXPECT_EQ(before - device.memory, 32u << 20);
-  timer.flush();
-  EXPECT_EQ(before - device.memory, 32u << 20) << "one buffer serves";
-  device.device_info.properties["device.l2_bytes"] = Value(50 << 20);
-  Timer other(device, options);
-  const auto then = device.memory;
-  other.flush();
-  EXPECT_EQ(then - device.memory, 100u << 20);
-}
-
-TEST_F(Timing, TwoSamplesAreTheFewest) {
-  options.min_repeats = 1;
-  Rounds steady(device, {1e-3});
-  EXPECT_EQ(measure(steady, 1e-3).samples.size(), 2u);
-}
-
-TEST_F(Timing, WhatIsAlwaysTheSameMeetsAnyPrecision) {
-  options.precision = 0;
-  Rounds steady(device, {0.125});
-  EXPECT_TRUE(measure(steady, 0.125).converged);
-}
-
-TEST_F(Timing, TheLeastIsTakenWhereItFits) {
-  options.min_repeats = 7;
-  options.max_seconds = 3.5;
-  Rounds fitting(device, {0.5});
-  EXPECT_EQ(measure(fitting, 0.5).samples.size(), 7u);
-  Rounds slower(device, {0.625});
-  EXPECT_EQ(measure(slower, 0.625).samples.size(), 3u);
-  // ten rounds share a sample: seven of them take as long as seventy rounds
-  options.min_sample_seconds = 0.5;
-  options.max_seconds = 3;
-  Rounds shared(device, {0.05});
-  EXPECT_EQ(measure(shared, 0.05).samples.size(), 3u);
-}
-
-TEST_F(Timing, EachBatchIsAsLargeAsAllBeforeItUpToALimit) {
-  options.min_repeats = 50;
-  options.max_repeats = 1000;
-  options.max_seconds = 1e6;
-  options.precision = 1e-3;
-  Rounds rounds(device, swinging(0.25, 0.75));
-  EXPECT_THAT(batches(rounds, 0.5), ElementsAre(50, 50, 100, 200, 256, 256, 88));
-}
-
-TEST_F(Timing, TheLastBatchFillsTheTimeThatIsLeft) {
-  options.min_repeats = 4;
-  options.precision = 1e-3;
-  options.max_seconds = 4.9;
-  Rounds rounds(device, swinging(0.25, 0.75));
-  EXPECT_THAT(batches(rounds, 0.5), ElementsAre(4, 4, 2)) << "half a second each";
-  options.max_seconds = 2;
-  Rounds enough(device, swinging(0.25, 0.75));
-  EXPECT_THAT(batches(enough, 0.5), ElementsAre(4));
-  // two rounds share a sample
-  options.min_sample_seconds = 1;
-  options.max_seconds = 9.9;
-  Rounds shared(device, {0.25, 0.25, 0.75, 0.75, 0.25, 0.25, 0.75, 0.75, 0.25, 0.25, 0.75, 0.75, 0.25, 0.25, 0.75, 0.75,
-                         0.25, 0.25, 0.75, 0.75});
-  EXPECT_THAT(batches(shared, 0.5), ElementsAre(8, 8, 4));
-}
-
-TEST_F(Timing, WhatMayBeAsGoodAsTheBestIsNotGivenUp) {
-  options.min_repeats = options.max_repeats = 10;
-  Rounds first(device, swinging(0.4375, 0.5625));
-  const auto& found = measure(first, 0.5).estimate;
-  const double best_of_it = found.value - found.relative_half_width * found.value;
-  ASSERT_GT(best_of_it, 0);
-  Rounds same(device, swinging(0.4375, 0.5625));
-  EXPECT_FALSE(measure(same, 0.5, best_of_it).gave_up);
-  Rounds again(device, swinging(0.4375, 0.5625));
-  EXPECT_TRUE(measure(again, 0.5, 0.99 * best_of_it).gave_up);
-}
-
-TEST_F(Timing, ObserversStandAroundEverySample) {
-  options.min_repeats = 4;
-  options.min_sample_seconds = 1;
-  Rounds rounds(device, {0.25});
-  std::vector<std::size_t> begun, queued, ended;
-  const RepetitionHooks hooks{[&] { begun.push_back(rounds.launches); }, [&] { queued.push_back(rounds.launches); },
-                              [&] { ended.push_back(rounds.launches); }};
-  options.max_seconds = 100;
-  Timer timer(device, options);
-  const auto result = timer.measure(rounds, 0.25, 1e300, {}, &hooks);
-  EXPECT_THAT(result.samples, ElementsAre(0.25, 0.25, 0.25, 0.25));
-  EXPECT_THAT(begun, ElementsAre(0, 4, 8, 12));
-  EXPECT_THAT(queued, ElementsAre(4, 8, 12, 16));
-  EXPECT_EQ(ended, queued);
-  EXPECT_EQ(device.fills, 0u);
-  options.cold_cache = true;
-  timer.measure(rounds, 0.25, 1e300, {}, &hooks);
-  EXPECT_EQ(device.fills, 4u);
 }
 
 }  // namespace

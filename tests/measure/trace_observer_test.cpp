@@ -21,8 +21,6 @@ namespace {
 using test::ScriptedMonitor;
 using test::ScriptedSensor;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 SensorInfo sensor_info(const std::string& id, SensorKind kind = SensorKind::instantaneous_power) {
   SensorInfo info;
@@ -92,18 +90,6 @@ TEST_F(Trace, TimesAreFromTheFirstLaunchAndRepeatedValuesAreOne) {
   EXPECT_TRUE(found.board.empty());
 }
 
-TEST_F(Trace, OfACounterIsThePowerBetweenTicksThatAreNotTooNear) {
-  stream.queued_at = 0;
-  add(sensor_info("counter", SensorKind::cumulative_energy),
-      {{0, 100}, {0.01, 101}, {0.018, 109}, {0.019, 109}, {0.03, 110}, {0.068, 124}});
-  const PowerTrace found = traced();
-  ASSERT_EQ(found.power.size(), 1u);
-  EXPECT_THAT(found.power[0].time, ElementsAre(0.009, 0.043));
-  EXPECT_THAT(found.power[0].value, ElementsAre(500, 300));
-  EXPECT_EQ(found.load_seconds, 0) << "nothing was launched";
-  EXPECT_EQ(found.launches, 0u);
-}
-
 TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
   const auto state = [](std::vector<std::string> reasons, double clock) {
     BoardState made;
@@ -140,28 +126,6 @@ TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
   expect(2, "power_cap", time[4], time.back());
 }
 
-TEST_F(Trace, TellsHowLongTheFirstSensorThatSettlesTook) {
-  stream.queued_at = 5;
-  stream.marks = {{5, 0, 0, 0}, {8, 0, 3, 3}};
-  std::vector<Reading> steady;
-  for (int i = 0; i <= 24; ++i) {
-    const double t = 5 + 0.125 * i, digit = i % 2;
-    steady.push_back({t, (t < 6 ? 100 : 200) + digit});
-  }
-  add(sensor_info("speaks too little"), {{5, 1}, {6, 2}, {7, 3}, {7.2, 3.01}, {7.3, 3}});
-  add(sensor_info("steady"), steady);
-  add(sensor_info("later"), {{5, 1}, {6, 2}, {7, 3}, {7.2, 3.01}, {7.3, 3}, {7.4, 3.01}, {7.5, 3}});
-  traced();
-  const auto found = observer->results();
-  ASSERT_TRUE(found.contains("settling_time"));
-  EXPECT_EQ(found.at("settling_time").value, 1);
-  EXPECT_EQ(found.at("settling_time").n, 1);
-  EXPECT_EQ(found.at("settling_time").standard_error, 0);
-  EXPECT_EQ(found.at("settling_time").sensor, "steady");
-  traced();  // says nothing this time
-  EXPECT_TRUE(observer->results().empty()) << "of the configuration before";
-}
-
 TEST_F(Trace, EachConfigurationHasAFileNamedAfterItAndItsOwnReadings) {
   options.file.clear();
   options.folder = folder / "more" / "traces";
@@ -174,36 +138,6 @@ TEST_F(Trace, EachConfigurationHasAFileNamedAfterItAndItsOwnReadings) {
   EXPECT_TRUE(traced("more/traces/" + trace_file("", "block=64,unroll=x/y,1410").string()).power.empty());
   EXPECT_EQ(last_sensor->restarts, 2);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(options.folder), {}), 2);
-}
-
-TEST_F(Trace, GoesOnForItsSecondsAndSaysWhereItCannotWrite) {
-  options.seconds = 400;
-  options.file = folder / "none" / "trace.csv";
-  add(sensor_info("power"), {});
-  observer = make_trace_observer(std::move(sources), options);
-  EXPECT_EQ(observer->phase(), ObserverPhase::stream);
-  EXPECT_GT(observer->wanted_mark_period(), 0);
-  stream.queued_at = host_seconds();
-  EXPECT_TRUE(observer->wants_more(stream));
-  stream.queued_at -= 401;
-  EXPECT_FALSE(observer->wants_more(stream));
-  observer->register_configuration({&names, &values});
-  try {
-    observer->finished(stream);
-    ADD_FAILURE() << "there is no such folder";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot write the trace "), HasSubstr("No such file or directory")));
-  }
-}
-
-TEST(TraceFile, IsNamedAfterItsConfigurationAsFarAsFilesMayBe) {
-  EXPECT_EQ(trace_file("t", "block=32,factor=0.5,name_x=-1"), "t/block=32,factor=0.5,name_x=-1.csv");
-  const std::string odd = trace_file("t", "path=a/b c").string(), other = trace_file("t", "path=a_b/c").string();
-  EXPECT_THAT(odd, StartsWith("t/path=a_b_c-"));
-  EXPECT_NE(odd, other);
-  EXPECT_EQ(odd.size(), std::string("t/path=a_b_c-").size() + 8 + 4);
-  EXPECT_EQ(trace_file("t", std::string(150, 'x')).string(), "t/" + std::string(150, 'x') + ".csv");
-  EXPECT_EQ(trace_file("t", std::string(151, 'x')).string().size(), 2u + 150 + 1 + 8 + 4);
 }
 
 }  // namespace

@@ -79,17 +79,6 @@ TEST_F(WorkloadTest, OfOneKernelIsItsLaunches) {
   EXPECT_EQ(device.queues, 0u);
 }
 
-TEST_F(WorkloadTest, RoundsOnPartsOfADeviceAreQueuedLaunchByLaunch) {
-  KernelWorkload anywhere(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}});
-  anywhere.launch(3);
-  anywhere.launch(3);
-  EXPECT_EQ(device.asked, 1);
-  KernelWorkload parts(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}}, {QueueOptions{.multiprocessors = 8}});
-  parts.launch(3);
-  parts.launch(3);
-  EXPECT_EQ(device.asked, 1);
-}
-
 TEST_F(WorkloadTest, StepsRunInTheirOrderRoundByRound) {
   KernelWorkload workload(device, kernels, {{.kernel = 0}, {.kernel = 2, .launches = 2}, {.kernel = 1}});
   workload.launch(2);
@@ -116,38 +105,6 @@ TEST_F(WorkloadTest, AStepOfAKernelThatIsNotThereIsRefused) {
   EXPECT_THROW(KernelWorkload(device, kernels, {{.kernel = 3}}), Error);
 }
 
-TEST_F(WorkloadTest, AStepOfAKernelThatIsNotThereIsNamed) {
-  try {
-    KernelWorkload(device, kernels, {{.kernel = 3}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "a step of the workload asks for kernel 4 of 3");
-  }
-}
-
-TEST_F(WorkloadTest, OneKernelIsOneCallWhateverTheRounds) {
-  KernelWorkload twice(device, kernels, {{.kernel = 2, .launches = 2}});
-  twice.launch(5);
-  EXPECT_THAT(device.counts, ElementsAre(10));
-  twice.launch(0);
-  EXPECT_EQ(device.counts.size(), 1u);
-}
-
-TEST_F(WorkloadTest, OneKernelOnAnotherQueueStaysThere) {
-  KernelWorkload beside(device, kernels, {{.kernel = 0, .queue = 1}});
-  beside.launch(1);
-  EXPECT_THAT(device.log, ElementsAre("hold", "q1 waits for main", "q1: a", "main waits for q1", "release"));
-}
-
-TEST_F(WorkloadTest, QueuesAreMadeAsTheyAreAskedFor) {
-  const std::vector<WorkloadStep> steps{{.kernel = 0, .queue = 1}, {.kernel = 1, .queue = 2}, {.kernel = 2, .queue = 3}};
-  KernelWorkload workload(device, kernels, steps, {QueueOptions{.multiprocessors = 8}, QueueOptions{.multiprocessors = 4}});
-  ASSERT_EQ(device.queue_options.size(), 3u);
-  EXPECT_EQ(device.queue_options[0].multiprocessors, 8);
-  EXPECT_EQ(device.queue_options[1].multiprocessors, 4);
-  EXPECT_EQ(device.queue_options[2].multiprocessors, QueueOptions().multiprocessors);
-}
-
 struct TakenDown : WorkloadTest {
   TakenDown() { device.takes_down = true; }
   /// So many steps, a and b by turns.
@@ -171,75 +128,6 @@ TEST_F(TakenDown, IsEachRoundButTheFirst) {
   EXPECT_THAT(graphs(), ElementsAre(2));
   EXPECT_EQ(device.asked, 1);
   EXPECT_EQ(ran, "ababababab");
-}
-
-TEST_F(TakenDown, ManyRoundsGoSixtyFourStepsAtATime) {
-  KernelWorkload workload = make(2);  // 32 rounds are 64 steps
-  workload.launch(1);
-  workload.launch(4 * 32 - 1);
-  EXPECT_EQ(graphs(), std::vector<std::size_t>(127, 2)) << "too few of them";
-  EXPECT_EQ(device.asked, 1);
-  workload.launch(4 * 32);
-  EXPECT_EQ(graphs(), std::vector<std::size_t>(4, 64));
-  EXPECT_EQ(device.asked, 2);
-  workload.launch(4 * 32 + 2);
-  EXPECT_THAT(graphs(), ElementsAre(64, 64, 64, 64, 2, 2));
-  workload.launch(32);
-  EXPECT_THAT(graphs(), ElementsAre(64)) << "it is there";
-  EXPECT_EQ(device.asked, 2);
-  EXPECT_EQ(ran.size(), 2u * (1 + 127 + 128 + 130 + 32));
-  KernelWorkload long_rounds = make(33);  // two of them would be more
-  long_rounds.launch(1);
-  long_rounds.launch(100);
-  EXPECT_EQ(graphs(), std::vector<std::size_t>(100, 33));
-  EXPECT_EQ(device.asked, 3);
-  KernelWorkload half = make(32);
-  half.launch(1);
-  half.launch(8);
-  EXPECT_EQ(graphs(), std::vector<std::size_t>(4, 64)) << "two of these are as many";
-}
-
-TEST_F(TakenDown, OfSeveralQueuesIsAllThatIsAskedFor) {
-  KernelWorkload workload(device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}});
-  workload.launch(1);
-  workload.launch(2);
-  EXPECT_THAT(graphs(), ElementsAre(2, 2));
-  EXPECT_EQ(ran, "ababab");
-}
-
-TEST_F(TakenDown, IsNoRoundOfMoreThanTwentyThousandSteps) {
-  KernelWorkload most = make(20'000), more = make(20'001);
-  for (KernelWorkload* one : {&most, &more})
-    for (int i = 0; i < 2; ++i) one->launch(1);
-  EXPECT_THAT(graphs(), ElementsAre(20'000));
-  EXPECT_EQ(device.asked, 1);
-}
-
-TEST_F(TakenDown, IsAskedForOnce) {
-  device.takes_down = false;
-  KernelWorkload workload = make(2);
-  for (int i = 0; i < 4; ++i) workload.launch(2);
-  EXPECT_EQ(device.asked, 1);
-  EXPECT_EQ(ran, "abababababababab");
-}
-
-TEST_F(TakenDown, AreQueuesOfAllMultiprocessorsOnly) {
-  KernelWorkload all = make(2, {QueueOptions{}}), one = make(2, {QueueOptions{.multiprocessors = 1}});
-  for (KernelWorkload* workload : {&all, &one})
-    for (int i = 0; i < 2; ++i) workload->launch(1);
-  EXPECT_EQ(device.asked, 1);
-}
-
-TEST_F(WorkloadTest, TheTimerKnowsRoundsOnly) {
-  struct Anything : Workload {
-    test::FakeDevice& device;
-    explicit Anything(test::FakeDevice& d) : device(d) {}
-    void launch(std::size_t rounds) override { device.now += 2e-3 * static_cast<double>(rounds); }
-  } workload(device);
-  const MeasureOptions options;
-  Timer timer(device, options);
-  EXPECT_DOUBLE_EQ(timer.once(workload), 2e-3);
-  EXPECT_NEAR(timer.measure(workload, 2e-3, 1e300, {}, nullptr).estimate.value, 2e-3, 1e-12);
 }
 
 }  // namespace

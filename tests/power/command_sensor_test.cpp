@@ -123,59 +123,6 @@ TEST(CommandSensor, NeedsAProgram) {
   EXPECT_NO_THROW(open_sensor("command::")) << "the shell's own";
 }
 
-/// The reading of a line of this time.
-Reading at(double time) {
-  const auto readings = collect(*open_sensor(fmt::format("command:echo {:.6f} 100; sleep 60", time)), 1);
-  return readings.empty() ? Reading{} : readings.front();
-}
-
-TEST(CommandSensor, TimesOfOurClockAndOfTheWallsStandOthersAreThoseOfTheirArrival) {
-  const double begin = host_seconds(), offset = wall_seconds() - begin;
-  EXPECT_NEAR(at(begin - 2).time, begin - 2, 1e-3);
-  EXPECT_NEAR(at(wall_seconds() - 2).time + offset, wall_seconds() - 2, 1.5);
-  EXPECT_LT(at(wall_seconds() - 2).time + offset, wall_seconds() - 1.9);
-  for (const double foreign : {host_seconds() - 5.5, host_seconds() + 3600, 12.0, wall_seconds() - 5.5}) {
-    const double before = host_seconds(), time = at(foreign).time;
-    EXPECT_GE(time, before) << foreign;
-    EXPECT_LE(time, host_seconds()) << foreign;
-  }
-}
-
-TEST(CommandSensor, ALineMayComeInPiecesAndIsCorrected) {
-  const auto sensor = open_sensor("command:printf '0.5\\n12'; sleep 0.05; printf '3\\n'; sleep 60");
-  SensorInfo info = sensor->info();
-  info.gain = 2;
-  info.offset = 3;
-  sensor->set_info(info);
-  const double before = host_seconds();
-  const auto readings = collect(*sensor, 2);
-  ASSERT_EQ(readings.size(), 2u);
-  EXPECT_EQ(readings[0].value, 4);
-  EXPECT_EQ(readings[1].value, 249);
-  EXPECT_GE(readings[1].time, before);
-  EXPECT_LE(readings[1].time, host_seconds());
-}
-
-TEST(CommandSensor, ALetterMayComeAlone) {
-  const auto sensor = open_sensor("command:printf 1; sleep 0.05; printf '23\\n'; sleep 60");
-  const auto readings = collect(*sensor, 1);
-  ASSERT_EQ(readings.size(), 1u);
-  EXPECT_EQ(readings[0].value, 123);
-}
-
-TEST(CommandSensor, SaysWhatWasNoPowerButNotACommentsWords) {
-  const auto said = [](const std::string& command) {
-    const auto sensor = open_sensor("command:" + command);
-    collect(*sensor, 1);
-    return sensor->last_error();
-  };
-  EXPECT_THAT(said("echo rubbish"), testing::HasSubstr("not \"seconds watts\": rubbish"));
-  EXPECT_THAT(said("echo 0"), testing::HasSubstr("left out a reading of 0 W"));
-  EXPECT_EQ(said("echo '# seconds watts'; echo"), "the sensor program has ended with exit code 0");
-  EXPECT_EQ(said("/dev/null 2>/dev/null"), "the sensor program has ended with exit code 126: it cannot be executed");
-  EXPECT_EQ(said("exec >&-; sleep 60"), "the sensor program has closed its output");
-}
-
 TEST(CommandSensor, TakesItsProgramAndWhatThatStartedWithIt) {
   auto sensor = open_sensor("command:echo $$; sleep 60 & echo $!; wait");
   const auto readings = collect(*sensor, 2);

@@ -18,7 +18,6 @@ namespace {
 using control_trees::kAmdCard;
 using control_trees::kInstinctCard;
 using control_trees::kTegraGpu;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -270,18 +269,6 @@ TEST_F(SysfsControls, AMissingFileIsAStatusAndNotACrash) {
   std::filesystem::remove_all(tree.real(kTegraGpu));
   EXPECT_FALSE(control->set(ControlQuantity::core_clock_mhz, 306).ok());
   for (const auto& step : steps) EXPECT_EQ(control->restore(step).status, ControlStatus::not_supported);
-}
-
-TEST_F(SysfsControls, ForbiddenControlsDoNotOpen) {
-  control_trees::add_tegra(tree);
-  setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
-  EXPECT_THROW(open_control("tegra", environment), UserError);
-  std::string why_not;
-  EXPECT_EQ(control_for_device("", "", false, &why_not), nullptr);
-  EXPECT_THAT(why_not, HasSubstr("forbidden"));
-  setenv("ERGOTUNE_FORBID_CONTROLS", "0", 1);
-  EXPECT_NO_THROW(open_control("tegra", environment));
-  unsetenv("ERGOTUNE_FORBID_CONTROLS");
 }
 
 }  // namespace

@@ -24,7 +24,6 @@ namespace {
 
 using control_trees::kTegraGpu;
 using ::testing::HasSubstr;
-constexpr auto kCore = ControlQuantity::core_clock_mhz;
 
 /// What listens at a socket, for one client after the other: `answer` gets what comes; an empty answer ends the connection.
 class Listener {
@@ -110,127 +109,6 @@ struct HelperClient : ::testing::Test {
   std::string clock() const { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
 };
 
-TEST_F(HelperClient, SetsAndPutsBackWhatTheDaemonLetsIt) {
-  serve();
-  auto control = open();
-  ASSERT_NE(control, nullptr) << reason;
-  EXPECT_EQ(control->id(), "tegra");
-  EXPECT_EQ(control->device_key(), kTegraGpu);
-  EXPECT_EQ(control->reopen_id(), "tegra");
-  EXPECT_TRUE(control->guarded_elsewhere());
-  EXPECT_TRUE(control->permitted());
-  EXPECT_FALSE(control->may_hide_a_lock());
-  EXPECT_EQ(control->clock_tolerance(), open_control("tegra", environment)->clock_tolerance());
-  const auto before = asked.load();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(control->range(kCore).high, 1020) << "narrowed to the policy";
-    EXPECT_EQ(control->core_clocks_at(0).size(), 7u);
-  }
-  EXPECT_EQ(asked, before + 2) << "each is asked once";
-  EXPECT_EQ(control->set(kCore, 1020).status, ControlStatus::no_permission) << "without a lease";
-  ASSERT_TRUE(control->acquire("tune", false).ok());
-  EXPECT_TRUE(control->set(kCore, 1020).ok());
-  EXPECT_EQ(clock(), "1020000000");
-  EXPECT_TRUE(control->check(kCore, 1020).ok());
-  tree.put(std::string(kTegraGpu) + "/max_freq", "1300500000");
-  EXPECT_FALSE(control->check(kCore, 1020).ok()) << "somebody else";
-  EXPECT_TRUE(control->release().ok());
-  EXPECT_EQ(clock(), "1300500000");
-  EXPECT_FALSE(control->release().ok()) << "there is no lease any more";
-  EXPECT_EQ(control->lost(), "");
-  control.reset();
-  listener.reset();
-}
-
-TEST_F(HelperClient, ASessionLeavesLockAndJournalToTheDaemon) {
-  serve();
-  auto session = ControlSession::open(open());
-  ASSERT_TRUE(session->set(kCore, 1020).ok());
-  EXPECT_EQ(session->guardian_pid(), 0);
-  EXPECT_EQ(session->current().at(kCore), 1020);
-  EXPECT_TRUE(session->finish().complete);
-  EXPECT_EQ(clock(), "1300500000");
-}
-
-TEST_F(HelperClient, ALeaseLastsAsThePolicySaysAndIsRenewedInTime) {
-  serve("devices=[\"*\"]\ncore_clock_mhz=[400, 1100]", "lease_seconds=7\n");
-  auto control = open();
-  ASSERT_TRUE(control->acquire("tune", false).ok());
-  EXPECT_NEAR(service->next_expiry(1000), 7, 1e-9);
-  EXPECT_TRUE(control->release().ok());
-  control.reset();
-  listener.reset();
-  std::filesystem::remove(environment.helper_socket);
-  serve("devices=[\"*\"]\ncore_clock_mhz=[400, 1100]", "lease_seconds=1\n");
-  control = open();
-  ASSERT_TRUE(control->acquire("tune", false).ok());
-  const auto before = asked.load();
-  for (int look = 0; look < 60000 && asked == before; ++look) ::usleep(1000);
-  EXPECT_GT(asked, before) << "without being told to";
-  EXPECT_TRUE(control->release().ok());
-}
-
-TEST_F(HelperClient, ASessionWhoseDaemonHasGoneSaysSoAtItsEnd) {
-  serve();
-  take_failed_restores();
-  auto session = ControlSession::open(open());
-  ASSERT_TRUE(session->set(kCore, 1020).ok());
-  gone = true;
-  const auto report = session->finish();
-  EXPECT_FALSE(report.complete);
-  EXPECT_THAT(report.summary, HasSubstr("tegra: ergotuned has gone"));
-  EXPECT_EQ(take_failed_restores().size(), 1u);
-}
-
-TEST_F(HelperClient, ADaemonOfRootsServesOthers) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
-  serve();
-  std::filesystem::permissions(tree.root(), std::filesystem::perms(0755));
-  std::filesystem::permissions(state.root(), std::filesystem::perms(0755));
-  const EffectiveUser nobody;
-  EXPECT_NE(open(), nullptr) << reason;
-}
-
-TEST_F(HelperClient, ASecondLeaseIsRefused) {
-  serve();
-  auto first = open();
-  ASSERT_TRUE(first->acquire("tune", false).ok());
-  EXPECT_FALSE(first->acquire("tune", false).ok());
-  EXPECT_FALSE(first->acquire("tune", true).ok());
-  EXPECT_TRUE(first->release().ok());
-}
-
-TEST_F(HelperClient, WhatThePolicyDoesNotAllowIsSaid) {
-  serve("devices=[\"nvml:0\"]");
-  EXPECT_THAT(refusal(), HasSubstr("policy does not let you set clocks of tegra"));
-}
-
-TEST_F(HelperClient, AnotherDeviceIsNotTaken) {
-  serve();
-  EXPECT_THAT(refusal("/sys/other"), HasSubstr("does not know this device"));
-}
-
-TEST_F(HelperClient, WhereNobodyListensItSaysSo) {
-  EXPECT_THAT(refusal(), HasSubstr("ergotuned is not there"));
-  const std::string socket = std::exchange(environment.helper_socket, "");
-  EXPECT_THAT(refusal(), HasSubstr("ergotuned is not there"));
-  environment.helper_socket = "/tmp/" + std::string(200, 'x');
-  EXPECT_THAT(refusal(), HasSubstr("ergotuned is not there"));
-  // as long as an address can be, and too long by one
-  for (const auto& [length, words] : {std::pair{107u, "no socket"}, {108u, "is not there"}}) {
-    environment.helper_socket = state.root() / std::string(length - state.root().string().size() - 1, 'x');
-    std::ofstream(environment.helper_socket) << "text";
-    EXPECT_THAT(refusal(), HasSubstr(words)) << length;
-  }
-  environment.helper_socket = socket;
-  std::ofstream(socket) << "text";
-  EXPECT_THAT(refusal(), HasSubstr("no socket"));
-  std::filesystem::remove(socket);
-  listen("x", [](std::string_view) { return std::string(); });
-  listener.reset();
-  EXPECT_THAT(refusal(), HasSubstr("does not answer"));
-}
-
 TEST_F(HelperClient, WhoeverIsNotTheDaemonIsNotUsed) {
   listen("no hello", [](std::string_view) { return std::string(); });
   EXPECT_THAT(refusal(), HasSubstr("not this version of ergotuned"));
@@ -252,54 +130,6 @@ TEST_F(HelperClient, ASocketOfAnotherUserIsNotUsed) {
     listen(encode(77, 0, Answer(Hello{})), [](std::string_view) { return std::string(); });
   }
   EXPECT_THAT(refusal(), HasSubstr("is not root"));
-}
-
-// A daemon that says something else from its second answer on.
-TEST_F(HelperClient, AnswersToOtherQuestionsAreNone) {
-  int turn = 0;
-  Answer wrong;
-  std::uint64_t nonce = 77, ahead = 0;
-  listen(encode(77, 0, Answer(Hello{})), [&](std::string_view bytes) {
-    Header header;
-    decode_request(bytes, header);
-    const Answer devices = DevicesAnswer{{{"tegra", kTegraGpu, true}}};
-    return ++turn == 1 ? encode(77, header.sequence, devices) : encode(nonce, header.sequence + ahead, wrong);
-  });
-  auto control = open();
-  ASSERT_NE(control, nullptr) << reason;
-  wrong = ClocksAnswer{{100}};
-  EXPECT_THAT(control->set(kCore, 1020).message, HasSubstr("another question"));
-  EXPECT_FALSE(control->range(kCore).supported);
-  wrong = DoneAnswer{ControlStatus::timeout, "later", 0};
-  EXPECT_TRUE(control->core_clocks_at(800).empty());
-  EXPECT_EQ(control->set(kCore, 1020).status, ControlStatus::timeout);
-  EXPECT_EQ(control->lost(), "");
-  wrong = DoneAnswer{};
-  ahead = 1;
-  EXPECT_FALSE(control->set(kCore, 1020).ok()) << "an answer of another time";
-  EXPECT_THAT(control->lost(), HasSubstr("has gone"));
-  control.reset();
-  turn = 0;
-  ahead = 0;
-  control = open();
-  ASSERT_NE(control, nullptr) << reason;
-  nonce = 78;
-  EXPECT_FALSE(control->set(kCore, 1020).ok()) << "an answer of another connection";
-  EXPECT_THAT(control->lost(), HasSubstr("has gone"));
-}
-
-TEST_F(HelperClient, ADaemonThatGoesIsSaid) {
-  int turn = 0;
-  listen(encode(77, 0, Answer(Hello{})), [&](std::string_view bytes) {
-    Header header;
-    decode_request(bytes, header);
-    return ++turn == 1 ? encode(77, header.sequence, Answer(DevicesAnswer{{{"tegra", kTegraGpu, true}}})) : std::string();
-  });
-  auto control = open();
-  ASSERT_NE(control, nullptr) << reason;
-  EXPECT_EQ(control->lost(), "");
-  EXPECT_THAT(control->set(kCore, 1020).message, HasSubstr("ergotuned has gone"));
-  EXPECT_THAT(control->lost(), HasSubstr("ergotuned has gone"));
 }
 
 // The control that a user gets: through the daemon where it serves, else by the user's own rights.

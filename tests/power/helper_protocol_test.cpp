@@ -83,16 +83,6 @@ TEST(HelperProtocol, HoweverMuchThereIsToSayItFitsAMessage) {
   EXPECT_TRUE(decode_request(encode(7, 9, request), header));
 }
 
-TEST(HelperProtocol, NumbersThatAreNoneAreRefused) {
-  Header header;
-  for (const double value : {std::nan(""), double{INFINITY}, -double{INFINITY}})
-    EXPECT_FALSE(decode_request(
-        encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, value})), header));
-  auto bytes = encode(1, 1, Request(SetRequest{"d", ControlQuantity::core_clock_mhz, 1}));
-  bytes[24 + 4 + 1] = 3;  // after the header and the text: a quantity that there is not
-  EXPECT_FALSE(decode_request(bytes, header));
-}
-
 TEST(HelperProtocol, ChangedBytesNeverCrashAndDecodeOnlyToWhatCouldBeEncoded) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     Random random(seed);

@@ -83,16 +83,6 @@ TEST_F(HelperService, LeasesSetsAndPutsBack) {
   EXPECT_THAT(log, Contains(HasSubstr("uid 1000 pid 42: set core_clock_mhz of tegra to 1020: ok")));
 }
 
-TEST_F(HelperService, RefusesAUserWhoIsNotInThePolicy) {
-  auto client = come(1002);
-  EXPECT_FALSE(std::get<DevicesAnswer>(ask(client, ListRequest{})).devices.at(0).allowed);
-  EXPECT_FALSE(std::get<RangeAnswer>(ask(client, RangeRequest{"tegra", kCore})).range.supported);
-  const auto refusal = done(client, AcquireRequest{"tegra", "tune", 0, false});
-  EXPECT_EQ(refusal.status, ControlStatus::no_permission);
-  EXPECT_THAT(refusal.message, HasSubstr("1002"));
-  EXPECT_THAT(log, Contains(HasSubstr("refused")));
-}
-
 TEST_F(HelperService, RefusesAClockOutOfThePolicysRange) {
   auto client = come(1000);
   ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
@@ -101,28 +91,6 @@ TEST_F(HelperService, RefusesAClockOutOfThePolicysRange) {
   EXPECT_EQ(status(client, SetRequest{"tegra", ControlQuantity::power_limit_w, 20}),
             ControlStatus::no_permission);
   EXPECT_EQ(clock(), "1300500000");
-}
-
-TEST_F(HelperService, RefusesASecondLeaseAndNamesTheFirst) {
-  auto first = come(1000, 4242), second = come(1001);
-  ASSERT_EQ(status(first, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
-  const auto refusal = done(second, AcquireRequest{"tegra", "tune", 0, false});
-  EXPECT_EQ(refusal.status, ControlStatus::no_permission);
-  EXPECT_THAT(refusal.message, HasSubstr("4242"));
-  EXPECT_EQ(status(second, SetRequest{"tegra", kCore, 1020}), ControlStatus::no_permission)
-      << "not its lease";
-  EXPECT_EQ(status(second, ReleaseRequest{"tegra"}), ControlStatus::no_permission);
-  EXPECT_EQ(status(second, RenewRequest{"tegra"}), ControlStatus::no_permission);
-  EXPECT_EQ(service->leases(), 1u);
-}
-
-TEST_F(HelperService, PutsBackWhenTheClientGoes) {
-  auto client = come(1000);
-  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
-  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::ok);
-  service->disconnect(client.number);
-  EXPECT_EQ(clock(), "1300500000");
-  EXPECT_EQ(service->leases(), 0u);
 }
 
 TEST_F(HelperService, ALeaseEndsWithItsTimeUnlessItIsRenewed) {
@@ -219,14 +187,6 @@ TEST_F(HelperService, TakingOverNeedsTheRulesWord) {
   EXPECT_EQ(status(client, AcquireRequest{"tegra", "x", 0, true}), ControlStatus::ok);
 }
 
-TEST_F(HelperService, StoppingPutsEverythingBack) {
-  auto client = come(1000);
-  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
-  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::ok);
-  service.reset();
-  EXPECT_EQ(clock(), "1300500000");
-}
-
 TEST_F(HelperService, ALogIsNotFilledByWhoMayDoNothing) {
   for (int i = 0; i < 2000; ++i) {
     auto client = come(1002);
@@ -296,76 +256,6 @@ TEST_F(HelperService, RequestsAreRationed) {
   int acquired = 0;
   for (int i = 0; i < 15; ++i) acquired += status(client, AcquireRequest{"nothing", "x", 0, false}) == ControlStatus::invalid_value;
   EXPECT_EQ(acquired, 10) << "a lease counts for twenty";
-}
-
-TEST_F(HelperService, RefusalsAreToldAsLongAsThereAreFew) {
-  for (int i = 0; i < 25; ++i) service->refused(7, "knocking", now);
-  EXPECT_THAT(log, SizeIs(20));
-  EXPECT_EQ(log.back(), "uid 7: refused: knocking");
-  service->refused(8, "knocking", now);
-  EXPECT_THAT(log, SizeIs(21)) << "another user";
-  service->refused(7, "knocking", now + 9);
-  EXPECT_THAT(log, SizeIs(21));
-  service->refused(7, "knocking", now + 10.5);
-  EXPECT_EQ(log.back(), "uid 7: refused: knocking (and 6 more before it)");
-  service->refused(7, "knocking", now + 21);
-  EXPECT_EQ(log.back(), "uid 7: refused: knocking");
-  service->refused(7, std::string(300, 'x') + "\n", now + 100);
-  EXPECT_EQ(log.back(), "uid 7: refused: " + std::string(200, 'x'));
-}
-
-TEST_F(HelperService, TheLeaseThatEndsFirstIsWaitedFor) {
-  control_trees::add_cpufreq(tree);
-  start("[[allow]]\nusers=[1000]\ndevices=[\"*\"]\ncore_clock_mhz=[400, 3000]\n");
-  auto client = come(1000);
-  EXPECT_EQ(service->clients(), 1u);
-  EXPECT_LT(service->next_expiry(now), 0) << "there is none";
-  EXPECT_FALSE(service->holds_lease(client.number));
-  ASSERT_EQ(done(client, AcquireRequest{"tegra", "x", 8, false}).seconds, 8);
-  EXPECT_TRUE(service->holds_lease(client.number));
-  ASSERT_EQ(done(client, AcquireRequest{"cpufreq", "x", 4, false}).seconds, 4);
-  EXPECT_NEAR(service->next_expiry(now), 4, 1e-9);
-  EXPECT_NEAR(service->next_expiry(now + 3), 1, 1e-9);
-  EXPECT_EQ(service->next_expiry(now + 20), 0);
-  service->expire(now + 4);
-  EXPECT_EQ(service->leases(), 1u) << "its time is up to the moment";
-  EXPECT_NEAR(service->next_expiry(now + 4), 4, 1e-9);
-  ASSERT_EQ(status(client, SetRequest{kTegraGpu, kCore, 1020.3}), ControlStatus::ok) << "by its key";
-  EXPECT_EQ(clock(), "1020000000") << "the value of the list that is meant";
-  now += 7;
-  ASSERT_EQ(status(client, RenewRequest{"tegra"}), ControlStatus::ok);
-  EXPECT_NEAR(service->next_expiry(now), 8, 1e-9);
-  service->disconnect(client.number);
-  EXPECT_EQ(service->clients(), 0u);
-}
-
-TEST_F(HelperService, CoreClocksAreNarrowedToThePolicy) {
-  auto client = come(1000), stranger = come(1002);
-  EXPECT_THAT(std::get<ClocksAnswer>(ask(client, CoreClocksRequest{"tegra", 0})).values, ::testing::ElementsAre(408, 510, 612, 714, 816, 918, 1020));
-  EXPECT_TRUE(std::get<ClocksAnswer>(ask(stranger, CoreClocksRequest{"tegra", 0})).values.empty());
-  EXPECT_TRUE(std::get<ClocksAnswer>(ask(client, CoreClocksRequest{"nothing", 0})).values.empty());
-  EXPECT_FALSE(std::get<RangeAnswer>(ask(client, RangeRequest{"nothing", kCore})).range.supported);
-}
-
-TEST_F(HelperService, TheEndOfALeaseIsToldAsThatOfItsHolder) {
-  auto client = come(1000, 4242);
-  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
-  service->disconnect(client.number);
-  EXPECT_EQ(log.back(), "uid 1000 pid 4242: end of the lease of tegra (the client has gone): put back");
-}
-
-TEST_F(HelperService, ADeviceThatHasGoneIsNoMoreListed) {
-  auto client = come(1000);
-  ASSERT_THAT(std::get<DevicesAnswer>(ask(client, ListRequest{})).devices, SizeIs(1));
-  std::filesystem::remove_all(tree.real(kTegraGpu));
-  EXPECT_THAT(std::get<DevicesAnswer>(ask(client, ListRequest{})).devices, SizeIs(0));
-}
-
-TEST_F(HelperService, AShorterPolicyShortensLeases) {
-  auto client = come(1000);
-  ASSERT_EQ(done(client, AcquireRequest{"tegra", "x", 0, false}).seconds, 10);
-  service->set_policy(parse_policy("lease_seconds=5\n[[allow]]\nusers=[1000]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 1100]\n", "p"));
-  EXPECT_EQ(done(client, RenewRequest{"tegra"}).seconds, 5);
 }
 
 }  // namespace

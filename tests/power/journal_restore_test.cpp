@@ -19,10 +19,8 @@ namespace ergotune {
 namespace {
 
 using control_trees::kTegraGpu;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-constexpr auto kOpening = RestoreRound::kOpening;
 
 struct RestoredJournals : ::testing::Test {
   control_trees::Tree tree, state;
@@ -31,8 +29,6 @@ struct RestoredJournals : ::testing::Test {
   std::optional<StateFolder> folder;
   std::filesystem::path file;
   Journal journal;
-  RestoreRound round;
-  std::vector<std::size_t> told;
   void SetUp() override {
     control_trees::add_tegra(tree);
     environment.sysfs_root = tree.root();
@@ -47,12 +43,8 @@ struct RestoredJournals : ::testing::Test {
     file = folder->journal_file(journal.device_key);
     folder->write(journal);
     ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1020).ok());
-    round.attempts = 1;
-    round.about_to = [this](std::size_t position) { told.push_back(position); };
   }
-  RestoreReport restore() { return restore_journal(*folder, file, environment, round); }
   std::string clock() const { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
-  std::string gate() const { return tree.get(std::string(kTegraGpu) + "/device/railgate_enable"); }
   void damage() const { std::ofstream(file) << "no journal"; }
   /// A folder where a file is looked for.
   static void block(const std::filesystem::path& path) {
@@ -60,58 +52,6 @@ struct RestoredJournals : ::testing::Test {
     std::filesystem::create_directory(path);
   }
 };
-
-TEST_F(RestoredJournals, TheDeviceIsOpenedWhereItIsNotAndForEveryFurtherTry) {
-  EXPECT_TRUE(restore().complete);
-  EXPECT_THAT(told, ElementsAre(kOpening, 0, 1));
-  folder->write(journal);
-  told.clear();
-  round.control = control.get();
-  EXPECT_TRUE(restore().complete);
-  EXPECT_THAT(told, ElementsAre(0, 1)) << "it was given";
-  folder->write(journal);
-  block(tree.real(std::string(kTegraGpu) + "/min_freq"));
-  told.clear();
-  EXPECT_FALSE(restore().complete);
-  EXPECT_THAT(told, ElementsAre(0, 1)) << "once";
-  told.clear();
-  round.attempts = 2;
-  EXPECT_FALSE(restore().complete);
-  EXPECT_THAT(told, ElementsAre(0, 1, kOpening, 0)) << "what was done is not done again";
-}
-
-TEST_F(RestoredJournals, WhatIsLeftOutStaysAndIsSaid) {
-  round.left_out = {{1, "it hangs"}};
-  const auto report = restore();
-  EXPECT_FALSE(report.complete);
-  ASSERT_EQ(report.outcomes.size(), 2u);
-  EXPECT_TRUE(report.outcomes[0].result.ok());
-  EXPECT_EQ(report.outcomes[1].result.message, "it hangs");
-  EXPECT_EQ(clock(), "1300500000");
-  EXPECT_EQ(gate(), "0");
-  EXPECT_TRUE(std::filesystem::exists(file));
-  round.left_out = {{2, "beyond the last"}};
-  EXPECT_TRUE(restore().complete);
-  EXPECT_EQ(gate(), "1");
-}
-
-TEST_F(RestoredJournals, OneThatIsDamagedIsCarriedOutByNobody) {
-  damage();
-  for (const auto& report : {restore(), restore_apart(*folder, file, environment, round)}) {
-    EXPECT_FALSE(report.complete);
-    EXPECT_THAT(report.summary, HasSubstr("damaged"));
-  }
-  EXPECT_EQ(clock(), "1020000000");
-}
-
-TEST_F(RestoredJournals, OneThatCannotBeClearedIsNotDone) {
-  round.about_to = [this](std::size_t position) {
-    if (position == 1) block(file);
-  };
-  const auto report = restore();
-  EXPECT_FALSE(report.complete);
-  EXPECT_THAT(report.summary, HasSubstr("cannot clear the journal"));
-}
 
 TEST_F(RestoredJournals, OnesThatAreLeftAreCarriedOutWhereThatIsAllowed) {
   setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
@@ -134,37 +74,6 @@ TEST_F(RestoredJournals, OnesThatAreLeftAreCarriedOutWhereThatIsAllowed) {
   EXPECT_THAT(incomplete(), HasSubstr("put aside as *.damaged"));
   environment.state_folder = file.string() + ".damaged";
   EXPECT_THAT(incomplete(), HasSubstr("is a link or no folder"));
-}
-
-// The process of its own, by hand.
-TEST_F(RestoredJournals, AProcessOfItsOwnTellsWhatItIsAt) {
-  journal.steps.assign(12, journal.steps.at(1));
-  folder->write(journal);
-  const auto run = [&](const std::filesystem::path& state_folder, const std::vector<std::string>& left_out) {
-    std::vector<std::string> words{own_program(), "test-guardian", kRestoreWord, file, state_folder, tree.root(), "", "1", "1"};
-    words.insert(words.end(), left_out.begin(), left_out.end());
-    int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    auto process = ChildProcess::start(words, {}, ends[1]);
-    ::close(ends[1]);
-    std::string text;
-    for (char byte; ::read(ends[0], &byte, 1) == 1;) text += byte;
-    ::close(ends[0]);
-    return std::pair{process.wait(60).value_or(-1) >> 8, text};
-  };
-  auto [code, text] = run(environment.state_folder, {"10", "it hangs", "3", "it aborts", "4"});
-  EXPECT_EQ(code, 0);
-  EXPECT_THAT(text, HasSubstr("at 0\nat 1\nat 2\nat 4\n"));
-  EXPECT_THAT(text, HasSubstr("at 9\nat 11\n"));
-  RestoreReport report;
-  ASSERT_TRUE(parse_report(text.substr(text.find('{')), report)) << text;
-  EXPECT_FALSE(report.complete);
-  EXPECT_EQ(report.outcomes.at(10).result.message, "it hangs");
-  EXPECT_EQ(report.outcomes.at(3).result.message, "it aborts");
-  EXPECT_EQ(gate(), "1");
-  ::chmod(environment.state_folder.c_str(), 0777);
-  EXPECT_EQ(run(environment.state_folder, {}).first, 2) << "a folder that is not to be trusted";
-  EXPECT_EQ(run_process({own_program(), "test-guardian", kRestoreWord, file}).exit_code, 2) << "too few words";
 }
 
 // What the disk does to a journal. Runs itself below tests/fakes/faults.

@@ -31,18 +31,6 @@ TEST_F(Sessions, TheSecondIsRefusedAndToldAboutTheFirst) {
   EXPECT_THAT(words, HasSubstr("two sessions on one device")) << "at once: one that lives is not waited for";
 }
 
-TEST_F(Sessions, AreNamedByTheirProgramWhereNothingElseIsSaid) {
-  for (const std::size_t length : {200, 201}) {
-    std::vector<std::string> program{own_program(), "open-twice", tree.root().string(), environment.state_folder.string()};
-    std::string words = fmt::format("{} ", fmt::join(program, " "));
-    ASSERT_LT(words.size(), length);
-    program.push_back(std::string(length - words.size(), 'x'));
-    words += program.back();
-    if (words.size() > 200) words = words.substr(0, 200) + "...";
-    EXPECT_THAT(run_process(program).out, HasSubstr("(\"" + words + "\", since"));
-  }
-}
-
 TEST(GuardianProgram, IsTheCommandBesideTheLibraryWhereTheProgramIsNone) {
   control_trees::Tree tree;
   const auto program = tree.root() / "lib/python3/site-packages/ergotune/program";
@@ -68,31 +56,6 @@ TEST(GuardianProgram, IsTheCommandBesideTheLibraryWhereTheProgramIsNone) {
   EXPECT_EQ(named(), "lib/python3/site-packages/ergotune/bin/ergotune") << "the nearest";
 }
 
-TEST_F(Sessions, OneThatHasNotSaidItsNameIsInUse) {
-  const auto folder = StateFolder::open(environment.state_folder);
-  const auto lock = DeviceLock::try_take(folder, kTegraGpu);
-  ControlSessionOptions options;
-  options.wait_for_guardian = 0;
-  EXPECT_THAT(refusal(options), testing::AllOf(HasSubstr("tegra is in use by another session that has not said its name"), HasSubstr("wait for it")));
-}
-
-TEST_F(Sessions, AGuardianThatIsStillAtItIsWaitedForAndNamed) {
-  const auto folder = StateFolder::open(environment.state_folder);
-  auto lock = DeviceLock::try_take(folder, kTegraGpu);
-  lock->name_holder({.pid = 1 << 22, .command = "tune", .since = 1.75e9});
-  ControlSessionOptions options;
-  options.wait_for_guardian = 0;
-  EXPECT_THAT(refusal(options), testing::AllOf(HasSubstr("the guardian of the session with pid 4194304 (\"tune\", since 2025"),
-                                               HasSubstr("which has ended, is still putting its settings back")));
-  options.wait_for_guardian = 60;
-  std::thread guardian([&] {
-    usleep(20000);
-    lock.reset();
-  });
-  EXPECT_EQ(refusal(options), "");
-  guardian.join();
-}
-
 TEST_F(Sessions, ADamagedJournalOpensOnlyForWhoInsists) {
   const auto folder = StateFolder::open(environment.state_folder);
   const auto damage = [&] {
@@ -107,15 +70,6 @@ TEST_F(Sessions, ADamagedJournalOpensOnlyForWhoInsists) {
   ControlSessionOptions options;
   options.take_over = true;
   EXPECT_THAT(open(options)->notes(), testing::ElementsAre(HasSubstr("put aside as *.damaged")));
-}
-
-TEST_F(Sessions, AfterARestartFilesAreLeftAsTheyAre) {
-  const auto control = open_control("tegra", environment);
-  Journal journal{"tegra", "tegra", control->device_key(), "before", 1 << 22, 1, "the dead one", 1.7e9, control->snapshot()};
-  StateFolder::open(environment.state_folder).write(journal);
-  ASSERT_TRUE(control->set(kCore, 1020).ok());
-  EXPECT_THAT(open()->notes(), testing::ElementsAre(HasSubstr("the machine was restarted since")));
-  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000") << "the machine's own";
 }
 
 TEST_F(Sessions, AStaleJournalIsReplayedBeforeANewSession) {

@@ -228,7 +228,7 @@ TEST(Rapl, AfterMoreThanARangesTimeTheEnergyIsNotKnown) {
   out.clear();
   EXPECT_EQ(sensor->read(out), ReadStatus::failed);
   EXPECT_TRUE(out.empty());
-  EXPECT_THAT(sensor->last_error(), HasSubstr("not read for 0 s: the counter may have wrapped more than once"));
+  EXPECT_THAT(sensor->last_error(), HasSubstr("wrapped"));
 }
 
 TEST(Rapl, NothingNewIsSaidAsSuch) {

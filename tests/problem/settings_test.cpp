@@ -18,8 +18,6 @@
 namespace ergotune {
 namespace {
 
-using ::testing::HasSubstr;
-
 /// A value that is not the default.
 GivenValue another(const Setting& setting) {
   const GivenValue present = value_of(Settings(), setting);
@@ -120,37 +118,12 @@ TEST(Settings, EveryRowIsKeptByTheDocument) {
   }
 }
 
-TEST(Settings, TheDocumentOfDefaultsIsThatOfTheFirstVersion) {
-  EXPECT_THAT(serialise(problem_with("")),
-              HasSubstr(R"("defaults":{"sensors":[],"controls":[],"strategy_options":{}},)"));
-}
-
 TEST(Settings, ConditionsChangeExactlyWithWhatDeterminesResults) {
   const std::string conditions = conditions_of(Settings(), true);
   for (const Setting& setting : setting_table()) {
     const std::string with = conditions_of(changed(setting), true);
     EXPECT_EQ(with != conditions, setting.determines_results()) << setting.name << ": " << with;
   }
-}
-
-TEST(Settings, ConditionsAreInTheWordsOfTheFirstVersion) {
-  Settings settings;
-  EXPECT_EQ(conditions_of(settings, false),
-            "precision 0.01, repeats 7-1000, warm-up 1, hot cache, cap 0.25 s");
-  settings.cold_cache = true;
-  settings.verify = false;
-  settings.energy_seconds = 2;
-  settings.controls = {"nvml:0"};
-  EXPECT_EQ(conditions_of(settings, true, "1234"),
-            "precision 0.01, repeats 7-1000, warm-up 1, cold cache, cap 0.25 s, energy by the device's own "
-            "sensor for 2 s, "
-            "not verified, includes 1234, controls nvml:0");
-  settings.sensors = {"nvml:0", "rapl:package-0"};
-  settings.reference_seconds = 8;
-  EXPECT_EQ(conditions_of(settings, true),
-            "precision 0.01, repeats 7-1000, warm-up 1, cold cache, cap 0.25 s, energy by nvml:0 "
-            "rapl:package-0 for 2 s, "
-            "not verified, controls nvml:0, reference 8 s");
 }
 
 TEST(Settings, TimesMayBeWrittenWithUnits) {

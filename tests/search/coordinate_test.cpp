@@ -115,55 +115,5 @@ TEST(Coordinate, StartsNearTheHighestClocksWhereTheseAreNotAllowed) {
   EXPECT_EQ(list.front(), "1 800") << "one step; 600 MHz with the first block are two";
 }
 
-TEST(Coordinate, AsksForOneAtATimeAndEndsOnce) {
-  const SearchSpace space = SearchSpace::build(
-      {parameter("b", {2, 1}), parameter("core_clock_mhz", {600, 700}, ParameterKind::core_clock_mhz)}, {});
-  StrategyContext context;
-  context.space = &space;
-  const auto strategy = make_strategy("coordinate", context);
-  EXPECT_EQ(strategy->explanation(), "walks 1 clock or limit and 1 code parameter one by one (Guerreiro et al., Algorithms 1 to 4)");
-  EXPECT_TRUE(strategy->ask(0).empty());
-  Outcome outcome;
-  outcome.ok = true;
-  outcome.values = {1};
-  for (int left = 3; left > 0; --left) {  // clocks only ever fall
-    const auto asked = strategy->ask(9);
-    ASSERT_EQ(asked.size(), 1u) << left;
-    EXPECT_TRUE(strategy->ask(1).empty()) << "the outcome decides what comes next";
-    strategy->tell(space.size(), outcome);
-    EXPECT_TRUE(strategy->ask(1).empty()) << "of another";
-    outcome.values = {outcome.values.front() / 2};
-    strategy->tell(asked.front(), outcome);
-  }
-  EXPECT_TRUE(strategy->ask(1).empty());
-  EXPECT_TRUE(strategy->ask(1).empty());
-  const SearchSpace two = SearchSpace::build({parameter("a", {2, 1}), parameter("b", {2, 1})}, {});
-  context.space = &two;
-  EXPECT_EQ(make_strategy("coordinate", context)->explanation(),
-            "walks 0 clocks and limits and 2 code parameters one by one (Guerreiro et al., Algorithms 1 to 4)");
-}
-
-TEST(Coordinate, AFailureIsWorseThanAnySuccess) {
-  const SearchSpace space = SearchSpace::build({parameter("b", {8, 4, 2, 1})}, {});
-  StrategyContext context;
-  context.space = &space;
-  const auto visited = [&](std::initializer_list<double> values) {
-    const auto strategy = make_strategy("coordinate", context);
-    std::size_t count = 0;
-    for (const double value : values)
-      for (const auto index : strategy->ask(1)) {
-        Outcome outcome;
-        outcome.ok = value > 0;
-        if (outcome.ok) outcome.values = {value};
-        strategy->tell(index, outcome);
-        ++count;
-      }
-    return count;
-  };
-  EXPECT_EQ(visited({3, 0, 2, 1}), 2u) << "the walk ends";
-  EXPECT_EQ(visited({0, 0, 2, 1}), 4u) << "nothing is worse than a failure";
-  EXPECT_EQ(visited({0, 3, 2, 0}), 4u);
-}
-
 }  // namespace
 }  // namespace ergotune

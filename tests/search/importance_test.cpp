@@ -156,25 +156,6 @@ TEST(Importance, OfAnIdleParameterWithManyValuesIsNone) {
   EXPECT_NEAR(share_of(importance, {3}), 0.09 / 0.17, 0.04);
 }
 
-// Eighteen parameters of ten values are 10^18 combinations; nineteen are too many to be numbered.
-TEST(Importance, OfMoreCombinationsThanCanBeNumberedIsNotTold) {
-  const auto shares = [](std::size_t parameters) {
-    std::vector<Parameter> list;
-    for (std::size_t p = 0; p < parameters; ++p) list.push_back(parameter("p" + std::to_string(p), {0}));
-    std::vector<Judged> results;
-    Random random(3);
-    for (int i = 0; i < 20; ++i) {
-      Judged one;
-      for (std::size_t p = 0; p < parameters; ++p) one.configuration.emplace_back(p == 0 ? i % 10 : (i + static_cast<int>(p) * (i / 10)) % 10);
-      one.value = 1 + one.configuration[0].as_real();
-      results.push_back(one);
-    }
-    return importance_of(list, results).shares.size();
-  };
-  EXPECT_GT(shares(18), 0u);
-  EXPECT_EQ(shares(19), 0u);
-}
-
 // The interval of one set of results is as wide as the shares of many sets scatter.
 TEST(Importance, HasIntervalsAsWideAsItsSharesScatter) {
   const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
@@ -194,40 +175,6 @@ TEST(Importance, HasIntervalsAsWideAsItsSharesScatter) {
   const double ratio = widths.mean() / (1.96 * shares.standard_deviation());
   EXPECT_GT(ratio, 0.5);
   EXPECT_LT(ratio, 2);
-}
-
-// Pairs are told of the six that matter most, and what is less than a hundredth of all is not told.
-TEST(Importance, LooksAtPairsOfTheSixThatMatterMost) {
-  std::vector<Parameter> parameters;
-  for (int p = 0; p < 7; ++p) parameters.push_back(parameter("p" + std::to_string(p), {-1, 1}));
-  const SearchSpace space = SearchSpace::build(parameters, {});
-  const auto pairs = [&](int seventh) {
-    const Importance importance = importance_of(parameters, judged(space, [&](auto& c) {
-      double sum = 0.5 * c[0].as_real() * c[6].as_real() + 0.5 * c[1].as_real() * c[2].as_real();
-      for (int p = 0; p < 7; ++p) sum += (p == seventh ? 0.2 : 0.3) * c[static_cast<std::size_t>(p)].as_real();
-      return std::exp(sum);
-    }));
-    std::set<std::vector<std::size_t>> found;
-    for (const auto& one : importance.shares) {
-      EXPECT_GE(one.share, 0.01);
-      if (one.parameters.size() == 2 && one.share > 0.1) found.insert(one.parameters);
-    }
-    return found;
-  };
-  EXPECT_EQ(pairs(6), (std::set<std::vector<std::size_t>>{{1, 2}}));
-  EXPECT_EQ(pairs(5), (std::set<std::vector<std::size_t>>{{0, 6}, {1, 2}}));
-}
-
-TEST(Importance, IsWrittenByNames) {
-  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2}), parameter("b", {"x", "y"})}, {});
-  Importance importance;
-  importance.shares = {{{0}, 0.75, 0.5, 0.9}, {{0, 1}, 0.25, 0.1, 0.3}};
-  importance.ruled_out = {{1, "y", 7}};
-  EXPECT_EQ(importance_document(space.parameters(), importance),
-            nlohmann::ordered_json::parse(R"({"provenance": "modelled",
-                "shares": [{"parameters": ["a"], "share": 0.75, "low": 0.5, "high": 0.9},
-                           {"parameters": ["a", "b"], "share": 0.25, "low": 0.1, "high": 0.3}],
-                "ruled_out": [{"parameter": "b", "value": "y", "tried": 7}]})"));
 }
 
 }  // namespace

@@ -211,16 +211,6 @@ TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
   EXPECT_FALSE(twins.twin(at(2, 1)));
 }
 
-TEST(Twins, ValuesWithinATenThousandthAreTheSame) {
-  for (const auto& [other, idle] : {std::pair{20.001, true}, {19.9985, true}, {20.003, false}, {19.997, false}}) {
-    const SearchSpace space = line_space(4);
-    Twins twins(space);
-    twins.observe(0, true, 20);
-    twins.observe(2, true, other);
-    EXPECT_EQ(twins.idle(0), idle) << other;
-  }
-}
-
 TEST(Twins, FailuresAreNoSignThatAParameterIsIdle) {
   const SearchSpace space = line_space(4);
   Twins twins(space);
@@ -230,27 +220,6 @@ TEST(Twins, FailuresAreNoSignThatAParameterIsIdle) {
   twins.observe(2, true, 1);
   twins.observe(3, true, 1);
   EXPECT_FALSE(twins.idle(0)) << "it decides what fails";
-}
-
-TEST(Interpolation, PchipKeepsDataAndMonotonicity) {
-  const std::vector<double> x = {0, 1, 2, 4, 5}, y = {10, 9, 3, 2.9, 0};
-  std::vector<double> at;
-  for (int i = 0; i <= 500; ++i) at.push_back(i / 100.0);
-  const auto curve = pchip(x, y, at);
-  EXPECT_NEAR(curve[100], 9, 1e-12);
-  EXPECT_NEAR(curve[400], 2.9, 1e-12);
-  for (std::size_t i = 1; i < curve.size(); ++i) EXPECT_LE(curve[i], curve[i - 1] + 1e-12);
-}
-
-TEST(Interpolation, DecreasingFitIsTheLeastSquaresOne) {
-  const std::vector<double> x = {3, 1, 2, 4, 4}, y = {6, 5, 4, 1, 3};
-  // by hand: x = 1: 5, x = 2 and 3 pool to 5 (with x = 1: 5, 5, 5), x = 4: 2
-  const auto fit = decreasing_fit(x, y, std::vector<double>{0, 1, 2, 3, 3.5, 4, 9});
-  EXPECT_NEAR(fit[0], 5, 1e-12);
-  EXPECT_NEAR(fit[2], 5, 1e-12);
-  EXPECT_NEAR(fit[3], 5, 1e-12);
-  EXPECT_NEAR(fit[4], 3.5, 1e-12);
-  EXPECT_NEAR(fit[6], 2, 1e-12);
 }
 
 TEST(Moves, StayInTheSpace) {

@@ -107,27 +107,6 @@ TEST(ObjectiveText, TolerancesAreSharesOrPercents) {
     EXPECT_THROW(read(fmt::format("lexicographic(time within {}, energy)", wrong)), UserError) << wrong;
 }
 
-TEST(ObjectiveText, BestOfANameIsANameOfItsOwn) {
-  const auto names = [](const std::string& text) { return read(text).terms.front().expression.names(); };
-  EXPECT_THAT(names("time / best(time)"), ElementsAre("best.time", "time"));
-  EXPECT_THAT(names("time / best (time) + best( energy ) * best(a.b_2)"),
-              ElementsAre("best.a.b_2", "best.energy", "best.time", "time"));
-  EXPECT_THAT(names("best(time)*2+best(energy)"), ElementsAre("best.energy", "best.time"));
-  EXPECT_THAT(names("best"), ElementsAre("best"));
-  EXPECT_THAT(names("best * time"), ElementsAre("best", "time"));
-  EXPECT_THAT(names("best   "), ElementsAre("best"));
-  EXPECT_THAT(names("bestseller + 1"), ElementsAre("bestseller"));
-  EXPECT_THROW(read("mybest(time)"), UserError) << "no function of that name";
-  for (const char* wrong : {"best()", "best( )", "best(2 * time)", "best(time", "best(time, energy)"})
-    EXPECT_THROW(read(wrong), UserError) << wrong;
-}
-
-TEST(ObjectiveText, ABoundFromBelowTakesTheLargestBest) {
-  EXPECT_THAT(read("energy subject to gflops >= 0.9 * best(gflops)").best_is_largest, ElementsAre("gflops"));
-  EXPECT_THAT(read("energy subject to time <= 1.1 * best(time)").best_is_largest, ElementsAre());
-  EXPECT_THAT(read("energy subject to best(time) < time").best_is_largest, ElementsAre("time"));
-}
-
 TEST(ObjectiveText, FaultsAreShownWhereTheyAre) {
   EXPECT_EQ(column_of_fault("  "), 1);
   EXPECT_EQ(column_of_fault("time *"), 7) << "after the end";

@@ -19,22 +19,6 @@ ScoredSpace ten(const std::string& objective = {}) {
                      objective);
 }
 
-TEST(ScoreCurve, WithoutAnySuccessStandsAtTheWorst) {
-  const ScoredSpace space = ten();
-  const std::vector<std::vector<ForeignEvaluation>> nothing[] = {{}, {{}}, {{{1, kFailed}, {3, kFailed}}}};
-  for (const auto& runs : nothing) {
-    const SpaceScore score = score_runs(space, runs);
-    EXPECT_EQ(score.values.front(), 12);
-    EXPECT_EQ(score.values.back(), 12);
-    EXPECT_LT(score.score, 0);
-    EXPECT_EQ(score.relative_at.at(25), 0);
-    EXPECT_EQ(score.successes_5_percent + score.successes_1_percent, 0u);
-  }
-  EXPECT_EQ(score_runs(space, nothing[0]).evaluations, 0);
-  EXPECT_EQ(score_runs(space, nothing[2]).evaluations_to_5_percent, 2) << "what was spent: a lower bound";
-  EXPECT_EQ(score_runs(space, nothing[2]).space, "line");
-}
-
 TEST(ScoreCurve, EvaluationsAreCountedOverAllRuns) {
   const SpaceScore score =
       score_runs(ten(), {{{1, 4}, {2, 2.1}, {3, 2.02}}, {{1, 2}}, {{1, 5}, {2, 4}}, {{1, 2.11}, {2, 8}}});
@@ -46,15 +30,6 @@ TEST(ScoreCurve, EvaluationsAreCountedOverAllRuns) {
   EXPECT_NEAR(score.relative_at.at(25), (2 / 2.02 + 1 + 2 / 4.0 + 2 / 2.11) / 4, 1e-12);
 }
 
-TEST(ScoreCurve, LooksAtTheFirstEvaluationsOnly) {
-  std::vector<ForeignEvaluation> run;
-  for (int i = 0; i < 300; ++i)
-    run.push_back({0.01 * i, i < 25 ? 8.0 : i < 50 ? 6.0 : i < 100 ? 5.0 : i < 200 ? 4.0 : 2.0});
-  const SpaceScore score = score_runs(ten(), {run});
-  EXPECT_EQ(score.relative_at,
-            (std::map<int, double>{{25, 2 / 8.0}, {50, 2 / 6.0}, {100, 2 / 5.0}, {200, 2 / 4.0}}));
-}
-
 TEST(ScoreCurve, OfWhatIsMaximisedIsTurned) {
   const ScoredSpace space = ten("max time");
   EXPECT_EQ(space.optimum(), -12);
@@ -62,13 +37,6 @@ TEST(ScoreCurve, OfWhatIsMaximisedIsTurned) {
   EXPECT_NEAR(score.relative_at.at(25), 11.9 / 12, 1e-12);
   EXPECT_EQ(score.evaluations_to_5_percent, 2) << "-11.4 is 5 % from it";
   EXPECT_EQ(score.evaluations_to_1_percent, 3) << "-11.88 is 1 % from it";
-}
-
-TEST(ScoreCurve, OfAnOptimumOfZeroIsRelativeToNothing) {
-  const ScoredSpace space = ten("time - 2");
-  EXPECT_EQ(space.optimum(), 0);
-  EXPECT_EQ(score_runs(space, {{{1, 3}}}).relative_at.at(25), 0);
-  EXPECT_EQ(score_runs(space, {{{1, 3}, {2, 0}}}).relative_at.at(25), 1);
 }
 
 TEST(ScoreCurve, IsTheSameWhateverTheUnitOfTime) {
@@ -86,11 +54,6 @@ TEST(ScoreCurve, IsTheSameWhateverTheUnitOfTime) {
     const SpaceScore score = score_runs(other, {{{unit, 8}, {5 * unit, 3}, {9 * unit, 2}}});
     EXPECT_EQ(score.values, score_runs(seconds, {{{1, 8}, {5, 3}, {9, 2}}}).values) << unit;
   }
-}
-
-TEST(ScoreCurve, WhereThereIsNothingToGainIsZero) {
-  const ScoredSpace space(line_recording({3, 3, 3}, {1, 1, 1}));
-  EXPECT_EQ(score_runs(space, {{{1, 3}}}).score, 0);
 }
 
 TEST(ScoreCurve, CombinesByMeansAndGeometricMeans) {
@@ -113,60 +76,12 @@ TEST(ScoreCurve, CombinesByMeansAndGeometricMeans) {
   EXPECT_EQ(both.spaces.size(), 2u);
 }
 
-TEST(ScoredSpaces, AreNamedWithoutTheEndingsOfFiles) {
-  for (const auto& [file, name] : {std::pair{"a/gemm.json.gz", "gemm"},
-                                   {"gemm.T4.json", "gemm"},
-                                   {"gemm.T4", "gemm"},
-                                   {"gemm.csv", "gemm"},
-                                   {".gz", ".gz"},
-                                   {"gemm", "gemm"},
-                                   {"", "line"}}) {
-    Recording recording = line_recording({1, 2}, {1, 1});
-    recording.file = file;
-    EXPECT_EQ(ScoredSpace(std::move(recording)).name(), name);
-  }
-}
-
-TEST(ScoredSpaces, TakeTheBestOfTheWholeRecordingForTheBest) {
-  // time / best(time) of each, also of those that come before the best
-  const ScoredSpace space = ten("time / best(time)");
-  EXPECT_EQ(space.optimum(), 1);
-  EXPECT_EQ(score_runs(space, {{{1, 2.0}}}).relative_at.at(25), 0.5);
-  EXPECT_EQ(space.baseline().front(), ten().baseline().front() / 2);
-  const ScoredSpace bound = ten("max time subject to time <= 2 * best(time)");
-  EXPECT_EQ(bound.optimum(), -4);
-  EXPECT_EQ(bound.failed(), 0u);
-}
-
 TEST(ScoredSpaces, WithoutCostsCountEvaluations) {
   const ScoredSpace space(
       line_recording({4, 2, 3, 8, 5, 6, 7, 10, kFailed, 12}, std::vector<double>(10, 0.0)));
   EXPECT_NEAR(space.times().front(), 1, 1e-12) << "a draw is a second";
   EXPECT_NEAR(space.budget_seconds(), 1.1 * static_cast<double>(space.draws_to_cutoff()), 1e-12);
   EXPECT_EQ(space.failed(), 1u);
-}
-
-// The expected best of draws without replacement, the i-th of n in expectation at i (n + 1) / (k + 1) for k
-// draws.
-TEST(ScoredSpaces, DrawsToACutoffAreThoseThatReachItOnAverage) {
-  const std::vector<double> descending{10, 9, 8, 7, 6, 5, 4, 3, 2, 1};  // median 5.5
-  EXPECT_EQ(search::draws_to_cutoff(descending, 0), 1u);                // down to 5.5: position 5, 5 / 6
-  EXPECT_EQ(search::draws_to_cutoff(descending, 0.5), 2u);              // to 3.25: position 7, 7 / 4
-  EXPECT_EQ(search::draws_to_cutoff(descending, 0.9), 3u);  // to 1.45: the optimum; position 8, 8 / 3
-  EXPECT_EQ(search::draws_to_cutoff(descending, 1), 5u);    // the optimum itself: position 9, 9 / 2
-  EXPECT_EQ(search::draws_to_cutoff(std::vector<double>{3}, 0.95), 0u);
-}
-
-TEST(ScoredSpaces, RanksAreOfTheWorstThatIsNoBetter) {
-  search::ScoreBaseline baseline;
-  baseline.descending = {9, 7, 7, 4};
-  EXPECT_EQ(baseline.rank(20), 0u);
-  EXPECT_EQ(baseline.rank(9), 0u);
-  EXPECT_EQ(baseline.rank(8), 0u);
-  EXPECT_EQ(baseline.rank(7), 2u);
-  EXPECT_EQ(baseline.rank(5), 2u);
-  EXPECT_EQ(baseline.rank(4), 3u);
-  EXPECT_EQ(baseline.rank(1), 3u);
 }
 
 }  // namespace

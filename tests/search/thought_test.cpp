@@ -15,32 +15,6 @@ namespace {
 using namespace search_tests;
 using search::Thought;
 
-TEST(Thought, IsFreeUntilEvaluationsAreKnownToBeShort) {
-  Thought thought;
-  thought.charge(Thought::Account::steps, 1e12, [] {});
-  EXPECT_TRUE(thought.affordable(Thought::Account::steps));
-  thought.evaluated(1e-3, false);
-  EXPECT_FALSE(thought.affordable(Thought::Account::steps));
-  EXPECT_TRUE(thought.affordable(Thought::Account::fits)) << "an account of its own";
-}
-
-TEST(Thought, TakesAShareOfTheEvaluationsAndLessWhenStandingStill) {
-  const auto steps = [](bool still) {
-    double now = 0;
-    Thought thought([&now] { return now; });
-    int done = 0;
-    for (int i = 0; i < 10000; ++i) {
-      thought.evaluated(1e-3, still);
-      if (!thought.affordable(Thought::Account::steps)) continue;
-      thought.charge(Thought::Account::steps, 0, [&now] { now += 4e-3; });
-      ++done;
-    }
-    return done;
-  };
-  EXPECT_NEAR(steps(false) * 4e-3, 0.2 * 10, 0.1);  // of 10 s, by the clock that it was given
-  EXPECT_NEAR(steps(true) * 4e-3, 0.08 * 10, 0.1);
-}
-
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -158,21 +132,6 @@ TEST(Prior, OfThirtyResultsOrMoreMustForetellThemselves) {
   const SearchSpace space = line_space(100);
   EXPECT_FALSE(search::PriorFeatures(space, {zigzag(29)}).empty()) << "too few to judge by";
   EXPECT_TRUE(search::PriorFeatures(space, {zigzag(30)}).empty());
-}
-
-TEST(Prior, TellsNothingByFewerThanThreeOrByEquals) {
-  const SearchSpace space = line_space(100);
-  const auto says = [&](const std::vector<std::pair<ConfigurationIndex, Outcome>>& outcomes) {
-    return !search::PriorFeatures(space, {{"some", outcomes}}).empty();
-  };
-  EXPECT_TRUE(says({{1, success(1)}, {2, success(2)}, {3, success(3)}}));
-  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}}));
-  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}, {3, {}}})) << "a failure is no value";
-  EXPECT_FALSE(says({{1, success(1)}, {2, success(2)}, {100, success(3)}})) << "not of this space";
-  EXPECT_FALSE(says({{1, success(2)}, {2, success(2)}, {3, success(2)}}));
-  EXPECT_FALSE(says({{1, success(2)}, {2, success(2)}, {3, success(4)}})) << "the best is as good as the middle";
-  EXPECT_TRUE(says({{1, success(-1)}, {2, success(-2)}, {3, success(-3)}})) << "what is maximised";
-  EXPECT_TRUE(says({{1, success(-1)}, {2, success(0)}, {3, success(2)}}));
 }
 
 // Values that do not even foretell each other are worth nothing, and nothing is what they change.

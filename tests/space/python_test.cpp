@@ -157,40 +157,5 @@ constexpr Case kCases[] = {
 
 TEST(Expression, EvaluatesTheRareAsPythonDoesToo) { expect_as_python(kCases); }
 
-TEST(Occupancy, CountsInTheDevicesUnitsAndRefusesNonsense) {
-  const auto blocks = [](const char* text, const Constants& more = {}) {
-    Constants device{{"device.max_blocks_per_multiprocessor", 10000},
-                     {"device.max_threads_per_multiprocessor", 320000},
-                     {"device.registers_per_multiprocessor", 65536},
-                     {"device.shared_memory_per_multiprocessor", 49152},
-                     {"device.warp_size", 32}};
-    for (const auto& [name, value] : more) device[name] = value;
-    return Expression::parse(text).evaluate(device).as_integer();
-  };
-  EXPECT_EQ(Expression::parse("occupancy(a, 0, 0)").names(),
-            (std::vector<std::string>{"a", "device.max_blocks_per_multiprocessor",
-                                      "device.max_threads_per_multiprocessor",
-                                      "device.registers_per_multiprocessor",
-                                      "device.shared_memory_per_multiprocessor", "device.warp_size"}));
-  EXPECT_EQ(Expression::parse("min(a, 0)").names(), std::vector<std::string>{"a"});
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)"), 192) << "256 bytes each";
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.compute_capability", 79}}), 192);
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.compute_capability", 80}}), 384) << "128 bytes each";
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_memory_allocation_unit", 1}}), 491);
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_memory_allocation_unit", 0}}), 491);
-  EXPECT_EQ(blocks("occupancy(32, 1, 0)"), 256) << "256 registers a warp";
-  EXPECT_EQ(blocks("occupancy(32, 1, 0)", {{"device.register_allocation_unit", 512}}), 128);
-  EXPECT_EQ(blocks("occupancy(32, 1, 0)", {{"device.register_allocation_unit", 0}}), 2048);
-  EXPECT_EQ(blocks("occupancy(64.0, 1, 1)"), 128) << "two warps";
-  EXPECT_EQ(blocks("occupancy(32, 0, 0)", {{"device.max_blocks_per_multiprocessor", 0}}), 0);
-  EXPECT_EQ(blocks("occupancy(2 ** 40, 0, 0)"), 0);
-  for (const char* text : {"occupancy(0, 0, 0)", "occupancy(32, -1, 0)", "occupancy(32, 0, -1)",
-                           "occupancy(2 ** 40 + 1, 0, 0)", "occupancy(32, 2 ** 40 + 1, 0)",
-                           "occupancy(32, 0, 2 ** 40 + 1)", "occupancy(1.5, 0, 0)", "occupancy('a', 0, 0)"})
-    EXPECT_THROW(blocks(text), UserError) << text;
-  EXPECT_THROW(blocks("occupancy(32, 0, 0)", {{"device.warp_size", 0}}), UserError);
-  EXPECT_THROW(blocks("occupancy(32, 0, 0)", {{"device.max_blocks_per_multiprocessor", -1}}), UserError);
-}
-
 }  // namespace
 }  // namespace ergotune

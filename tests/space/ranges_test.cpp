@@ -57,15 +57,6 @@ void expect_union(const std::vector<std::int64_t>& start, const std::vector<std:
   EXPECT_EQ(test::all_of(space), expected) << text;
 }
 
-TEST(Ranges, InsideOneWithAWiderStepKeepTheirOwnValues) {
-  expect_union({0, 1}, {20, 8}, {2, 1});
-  expect_union({20, 7}, {0, 2}, {-2, -1});
-  expect_union({0, 3}, {20, 8}, {1, 2});
-  expect_union({20, 0}, {0, 21}, {-1, 1});
-  expect_union({0, 10}, {10, 20}, {1, 1});
-  expect_union({5, 0, 4}, {6, 5, 9}, {1, 1, 1});
-}
-
 TEST(Ranges, OfAnySignAndStepAreUnited) {
   Random random(14);
   for (int trial = 0; trial < 400; ++trial) {
@@ -79,46 +70,6 @@ TEST(Ranges, OfAnySignAndStepAreUnited) {
     }
     expect_union(start, stop, step);
   }
-}
-
-TEST(Ranges, SayWhatTheyCannotBe) {
-  EXPECT_THAT(
-      refusal({counted("k", 2), ranged("0", "k + 2.5", "1")}),
-      ::testing::AllOf(HasSubstr("space.toml:3:1"), HasSubstr("needs whole numbers; \"k + 2.5\" gives 2.5")));
-  EXPECT_THAT(refusal({counted("k", 2), ranged("0", "4", "k")}),
-              HasSubstr("the step of the range of parameter \"r\" is 0"));
-  EXPECT_THAT(refusal({ranged("0", "4000002", "1")}), HasSubstr("has 4e+06 values; the limit is 4000000"));
-  EXPECT_THAT(refusal({ranged("9000000", "0", "-2")}), HasSubstr("has 4.5e+06 values"));
-  EXPECT_THAT(refusal({counted("k", 2), ranged("k * 70000000", "k * 70000000 + 2", "1")}),
-              HasSubstr("span 0 to 70000001: too far"));
-  EXPECT_EQ(SearchSpace::build({counted("k", 2), ranged("k * 1000000", "k * 1000000 + 2", "1")}, {}).size(),
-            4u);
-  auto many = std::vector<Parameter>{counted("a", 200), counted("b", 200), counted("c", 200),
-                                     ranged("a", "a + b + c", "1")};
-  EXPECT_THAT(refusal(many), HasSubstr("depend on too many combinations of others (over 4000000)"));
-  EXPECT_EQ(SearchSpace::build({counted("a", 3000), counted("b", 3000), ranged("0", "2", "1")}, {}).size(),
-            18'000'000u)
-      << "what it does not read does not count";
-}
-
-TEST(Generators, ListsAreSortedEachValueOnce) {
-  Parameter list;
-  list.name = "r";
-  list.generator = [](const Scope& earlier) {
-    // what it reads depends on what it has read
-    if (earlier("b")->as_integer() == 1) return std::vector<Value>{9, 3, 9};
-    return earlier("a")->as_integer() < 2 ? std::vector<Value>{5} : std::vector<Value>{7, 3};
-  };
-  const std::vector<Parameter> parameters{counted("a", 3), counted("unread", 2), counted("b", 3), list};
-  const auto space = SearchSpace::build(parameters, {});
-  EXPECT_EQ(space.parameters()[3].values, (std::vector<Value>{3, 5, 7, 9}));
-  std::vector<Configuration> expected;
-  for (int a = 0; a < 3; ++a)
-    for (int unread = 0; unread < 2; ++unread)
-      for (int b = 0; b < 3; ++b)
-        for (const int value : b == 1 ? std::vector{3, 9} : a < 2 ? std::vector{5} : std::vector{3, 7})
-          expected.push_back({a, unread, b, value});
-  EXPECT_EQ(test::all_of(space), expected);
 }
 
 }  // namespace

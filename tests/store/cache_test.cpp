@@ -166,15 +166,6 @@ TEST_F(Caches, ParametersAreControlsByTheirNamesAndValuesMayBeAnything) {
   EXPECT_THAT(r.warnings, ElementsAre("2 damaged entries were left out", HasSubstr("2 values of \"b\"")));
 }
 
-TEST_F(Caches, ALineMayBeLongerThanABlock) {
-  const std::string two = R"("2": {"b": 2, "time": 3})";
-  const Recording r = read(two + ",\n" + R"("1": {"b": 1, "time": 4, "log": ")" + std::string(700'000, 'x') + "\"},\n" + two + ",\n" + two);
-  ASSERT_EQ(r.size(), 4u);
-  EXPECT_EQ(r.configuration(1)[0], Value(1));
-  EXPECT_EQ(r.configuration(3)[0], Value(2));
-  EXPECT_THAT(r.warnings, IsEmpty());
-}
-
 TEST_F(Caches, OneOfManyBlocksReadsAsOneOfFew) {  // 256 KiB a block, threads from 4 MiB on
   std::string entries;
   for (int i = 0; i < 60000; ++i)

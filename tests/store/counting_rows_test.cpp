@@ -74,18 +74,5 @@ TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
               IsEmpty());
 }
 
-TEST(CountingRows, OfTwoSearchesTheBetterStatusCountsAndOfEqualsTheFirstUnlessBothFailed) {
-  const Status by_rank[] = {Status::runtime_error, Status::not_converged, Status::ok};
-  for (int first = 0; first < 3; ++first) {
-    for (int second = 0; second < 3; ++second) {
-      const auto rows = counting_rows({row_of(1, RowKind::search, "first", by_rank[first]),
-                                       row_of(1, RowKind::search, "second", by_rank[second])},
-                                      {});
-      const bool later = second > first || (first == 0 && second == 0);
-      EXPECT_THAT(names(rows), ElementsAre(later ? "second" : "first")) << first << " " << second;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace ergotune

@@ -55,32 +55,6 @@ ResultSet some_results() {
 
 class ExportTest : public WrittenFiles {};
 
-TEST_F(ExportTest, KernelTunerCacheHasItsFieldsAndUnits) {
-  const std::string text = to_kernel_tuner_cache(some_results());
-  EXPECT_THAT(text, testing::EndsWith("}\n}")) << "by which Kernel Tuner tells that it is closed";
-  const json cache = json::parse(text);
-  EXPECT_EQ(cache["device_name"], "NVIDIA A100-PCIE-40GB");
-  EXPECT_EQ(cache["kernel_name"], "vector_add");
-  EXPECT_EQ(cache["tune_params_keys"], json({"block_size_x", "half", "core_clock_mhz"}));
-  EXPECT_EQ(cache["tune_params"]["half"], json({false, true}));
-  EXPECT_EQ(cache["objective"], "time");
-  const json& entry = cache["cache"]["64,False,1410"];
-  EXPECT_DOUBLE_EQ(entry["time"], 2.5);
-  EXPECT_EQ(entry["times"].size(), 3u);
-  EXPECT_DOUBLE_EQ(entry["nvml_energy"], 0.5);
-  EXPECT_DOUBLE_EQ(entry["core_freq"], 1405);
-  EXPECT_DOUBLE_EQ(entry["compile_time"], 500);
-  EXPECT_EQ(entry["gflops"], 400);
-  EXPECT_EQ(entry["timestamp"], "2023-12-21 10:44:42.250000+00:00");
-  const json& failure = cache["cache"]["128,True,1410"];
-  EXPECT_EQ(failure["time"], "CompilationFailedConfig");
-  EXPECT_EQ(failure["__error__"], "CompilationFailedConfig");
-  EXPECT_EQ(cache["cache"]["256,True,1410"]["time"], "RuntimeFailedConfig");
-  // one entry per line, so that a cut costs one entry
-  EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(text.find("\"cache\"")), text.end(), '\n'),
-            4);
-}
-
 TEST_F(ExportTest, CacheComesBackAsItWas) {
   const Recording r = load_recording(write("a.json", to_kernel_tuner_cache(some_results())));
   ASSERT_EQ(r.size(), 3u);

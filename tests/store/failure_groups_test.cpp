@@ -34,55 +34,6 @@ TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {
   EXPECT_EQ(groups.list()[0].count, 2u);
 }
 
-/// Whether two messages are one kind of failure.
-bool one_kind(const std::string& a, const std::string& b) {
-  FailureGroups groups;
-  groups.add(0, Status::runtime_error, a);
-  groups.add(1, Status::runtime_error, b);
-  return groups.list().size() == 1;
-}
-
-TEST(FailureGroups, EachWayToWriteANumberIsANumber) {
-  for (const char* number : {"0", "7", "12345", "3.25", "0.5", "12.5", "1e-5", "1e-05", "2e+30", "2e+3", "1.5e-05", "3.25e+100", "123.4e-10"}) {
-    EXPECT_TRUE(one_kind(number, "8")) << number;
-    EXPECT_TRUE(one_kind("is " + std::string(number) + ", x", "is 8, x")) << number;
-    EXPECT_FALSE(one_kind(number, "x")) << number;
-    EXPECT_FALSE(one_kind(std::string(number) + "x", number)) << number;
-  }
-  for (const char* behind : {".", ".x", "..5", "e", "e5", "e-", "e-x", "e+", "e+x", ".e", "x5", "+5", "-5", "e*5"}) {
-    for (const char* number : {"8", "98", "1234", "12345", "1.5", "1e-5"})
-      EXPECT_TRUE(one_kind(number + std::string(behind), "3" + std::string(behind))) << number << behind;
-    EXPECT_FALSE(one_kind("8" + std::string(behind), "8")) << behind << " is no part of a number";
-  }
-  EXPECT_FALSE(one_kind("1.x", "1 x"));
-  EXPECT_FALSE(one_kind("1e-x", "1e+x"));
-  EXPECT_FALSE(one_kind("ab", "cb")) << "words differ from their first letter on";
-  EXPECT_FALSE(one_kind("ab", "ac")) << "to their last";
-  EXPECT_FALSE(one_kind("", "1"));
-}
-
-TEST(FailureGroups, AScratchNameEndsWhereItsLettersDo) {
-  for (const char* name : {"ergotune-", "tempfile_"}) {
-    const std::string scratch = name;
-    EXPECT_TRUE(one_kind("in " + scratch + "aZ09-x", "in " + scratch + "b"));
-    EXPECT_TRUE(one_kind(scratch + "aZ9/k.c: no", scratch + "b/k.c: no"));
-    EXPECT_FALSE(one_kind(scratch + "a/k.c", scratch + "a/l.c"));
-    EXPECT_FALSE(one_kind(scratch + "a.k", scratch + "ak"));
-    EXPECT_FALSE(one_kind(scratch + "a", "other"));
-  }
-  EXPECT_FALSE(one_kind("ergotune-a", "tempfile_a"));
-  EXPECT_FALSE(one_kind("ergotunes-a", "ergotunes-b")) << "no such name";
-}
-
-TEST(FailureGroups, AsCommonOnesStandInTheOrderTheyWereMet) {
-  FailureGroups groups;
-  const char* words[] = {"a", "b", "c", "c", "d", "d", "e"};
-  for (std::size_t i = 0; i < std::size(words); ++i) groups.add(i + 10, Status::timeout, words[i]);
-  std::string order;
-  for (const FailureGroup& group : groups.list()) order += group.message + std::to_string(group.count) + "@" + std::to_string(group.first) + " ";
-  EXPECT_EQ(order, "c2@12 d2@14 a1@10 b1@11 e1@16 ");
-}
-
 TEST(TellingLine, OneOfAnyKindOfErrorGoesBeforeTheFirst) {
   EXPECT_EQ(telling_line("first\nk.c:3: error: x\nerror: y"), "k.c:3: error: x");
   EXPECT_EQ(telling_line("first\nError: x"), "Error: x");

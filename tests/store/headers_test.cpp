@@ -87,11 +87,6 @@ TEST(SessionsOfAStore, SayHowTheProblemStandsNow) {
   EXPECT_EQ(session(identity, R"({"cpu":"new"})", R"({"n":2})"), first);
   EXPECT_EQ(store.document(first) + store.environment(first), R"({"n":2}{"cpu":"new"})");
   EXPECT_EQ(store.document(other) + store.environment(other), R"({"n":1}{"cpu":"old"})");
-  SessionIdentity renamed{.problem = "p", .device = "another name"};
-  renamed.former_hash = identity.hash();
-  EXPECT_EQ(session(renamed, "{}", "{}"), first) << "found by what it was called before";
-  renamed.former_hash.clear();
-  EXPECT_EQ(session(renamed, "{}", "{}"), first) << "and called by its new name since";
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ namespace ergotune {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Schema : public WrittenFiles {
@@ -104,27 +103,6 @@ TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
   }
 }
 
-TEST_F(Schema, DatabasesOfOthersAreLeftAlone) {
-  const std::string other = ": this is an SQLite database of another program";
-  for (const int application : {0, 7}) {
-    for (const int version : {0, 1, 3, 5}) {
-      for (const int tables : {0, 1, 2}) {
-        if (application == 0 && version == 0 && tables == 0) continue;  // nobody's: it becomes a store
-        std::filesystem::remove(file());
-        execute(fmt::format(
-            "PRAGMA application_id = {}; PRAGMA user_version = {}; CREATE TABLE t(x); CREATE TABLE u(x)",
-            application, version));
-        for (int table = tables; table < 2; ++table) execute(table == 0 ? "DROP TABLE t" : "DROP TABLE u");
-        EXPECT_EQ(said(false), file().string() + other + "; name another file with --store")
-            << application << version << tables;
-        EXPECT_EQ(said(true), file().string() + other);
-        EXPECT_EQ(number("SELECT count(*) FROM sqlite_master"), tables);
-        EXPECT_EQ(number("PRAGMA application_id"), application);
-      }
-    }
-  }
-}
-
 TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   for (const char* text : {"x", "SQLite format 3", "SQLite format 4 and more", "some words of any length"}) {
     write("s.db", text);
@@ -149,54 +127,6 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
     EXPECT_EQ(
         said(read_only),
         file().string() + ": this store has schema 4, and this ergotune knows up to 3: use a newer ergotune");
-}
-
-TEST_F(Schema, AFileThatIsOnlyToBeReadIsReadWhereverItLies) {
-  using std::filesystem::perms;
-  const uid_t user = ::geteuid(), nobody = 65534;
-  for (const perms folder : {perms(0555), perms(0777)}) {
-    for (const perms mode : {perms(0444), perms(0666)}) {
-      std::filesystem::permissions(folder_.path(), perms(0777));
-      std::filesystem::remove(file());
-      {
-        Store store = Store::open(file());
-        store.add(store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}"), {1}, {});
-      }
-      std::filesystem::permissions(file(), mode);
-      std::filesystem::permissions(folder_.path(), folder);
-      if (user == 0) {
-        ASSERT_EQ(::seteuid(nobody), 0);  // root may write everywhere
-      }
-      EXPECT_EQ(Store::open(file(), true).rows(1).size(), 1u)
-          << static_cast<int>(folder) << " " << static_cast<int>(mode);
-      if (user == 0) {
-        ASSERT_EQ(::seteuid(user), 0);
-      }
-    }
-  }
-  std::filesystem::permissions(folder_.path(), perms(0755));
-}
-
-TEST_F(Schema, WhatFailedHalfWayIsTakenBackAndTheStoreGoesOn) {
-  Store store = Store::open(file());
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
-  for (int turn = 0; turn < 2; ++turn) {
-    EXPECT_THROW(store.add_all(session + 1, {{0, {1}, {}}}), Error);
-    EXPECT_THROW(store.begin(session + 1, {1}), Error);
-  }
-  store.add(session, {1}, {});
-  store.add_all(session, {{0, {2}, {}}, {0, {3}, {}}});
-  EXPECT_EQ(store.rows(session).size(), 3u);
-}
-
-TEST_F(Schema, ANoteFindsItsPlaceInAnyEnvironment) {
-  Store store = Store::open(file());
-  for (const char* environment : {"", "nonsense", "[1]", "7", "{}", R"({"n": 0})"}) {
-    const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", environment, "{}");
-    store.note(session, "n", R"({"of": "ä"})");
-    EXPECT_EQ(store.environment(session), R"({"n":{"of":"ä"}})") << environment;
-  }
-  EXPECT_EQ(store.environment(99), "");
 }
 
 TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
@@ -229,61 +159,6 @@ TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   EXPECT_EQ(metrics.at("low"), -INFINITY);
   EXPECT_TRUE(std::isnan(metrics.at("none")));
   EXPECT_EQ(metrics.at("some"), -1.5);
-}
-
-TEST_F(Schema, ALeanRowTakesFromADamagedOneWhatItHas) {
-  {
-    Store store = Store::open(file());
-    store.add(store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}"), {1}, {});
-  }
-  const auto cells = [&](const std::string& column, const std::string& text) {
-    {
-      const Database database(file(), false);
-      Statement(
-          database,
-          "UPDATE measurements SET quantities = '{}', metrics = '{}', metric_errors = '{}', status = 'odd'")
-          .run();
-      Statement(database, fmt::format("UPDATE measurements SET {} = ?", column)).bind(1, text).run();
-    }
-    RowScan scan(file(), 1);
-    std::string seen;
-    scan.after(0, 9, [&](const LeanRow& row) {
-      EXPECT_EQ(row.status, Status::runtime_error) << "no status that is known";
-      for (const auto& cell : row.cells)
-        seen += fmt::format("{} {} {} {};", cell.name, cell.value, cell.standard_error, cell.n);
-    });
-    return seen;
-  };
-  EXPECT_EQ(
-      cells(
-          "quantities",
-          R"({"a": {"value": 2}, "b": {"n": 3}, "c": {"value": 4, "standard_error": 0.5, "n": -1}, "d": {"value": "x", "n": 7}})"),
-      "a 2 0 1;c 4 0.5 1;d nan 0 7;");
-  EXPECT_EQ(cells("metrics", R"({"a": 2, "b": [1], "c": 3})"), "a 2 0 1;b nan 0 1;c 3 0 1;");
-  EXPECT_EQ(cells("metric_errors", R"({"a": 2})"), "");
-  for (const char* column : {"quantities", "metrics", "metric_errors"})
-    for (const char* text : {"", "[1]", "{", "7"}) EXPECT_EQ(cells(column, text), "") << column << text;
-}
-
-TEST_F(Schema, ALockSaysWhoHoldsItWhereThatIsKnown) {
-  const auto lock = write("s.db-session4.lock", "");
-  const auto held = [&](const std::string& by) {
-    return file().string() + ": session 4 is being tuned by " + by +
-           "; wait until it has ended (then this command goes on from its results), or give this run a store "
-           "of its own with --store";
-  };
-  FILE* holder = std::fopen(lock.c_str(), "w");
-  ASSERT_NE(holder, nullptr);
-  ASSERT_EQ(::flock(::fileno(holder), LOCK_EX), 0);
-  const auto said = [&] { return complaint_about([&] { SessionLock(file(), 4); }); };
-  EXPECT_EQ(said(), held("another process"));
-  std::fputs("1\n", holder);
-  std::fflush(holder);
-  EXPECT_EQ(said(), held("process 1"));
-  std::fclose(holder);
-  EXPECT_EQ(said(), "none");
-  EXPECT_THAT(complaint_about([&] { SessionLock(folder_.path() / "none" / "s.db", 4); }),
-              HasSubstr("s.db-session4.lock: cannot make the lock of a session: "));
 }
 
 }  // namespace
