@@ -49,7 +49,7 @@ TEST_F(Csv, AQuoteAtTheVeryEndClosesTheLastCell) {
 TEST_F(Csv, ARowWithoutItsLineEndIsReadAndEmptyLinesAreNone) {
   const Recording r = read("r.csv", "a,status\n\n1,ok\n\r\n\n2,timeout");
   EXPECT_THAT(r.statuses, ElementsAre(Status::ok, Status::timeout));
-  EXPECT_THAT(r.warnings, IsEmpty());
+  EXPECT_THAT(r.warnings, SizeIs(1)) << "it may be cut off";
 }
 
 TEST_F(Csv, OnlyTheLastRowMayBeCutOff) {
