@@ -54,11 +54,11 @@ TEST(OccupancyEquations, SharedMemoryComesInUnitsOfTheDevice) {
       {{{"compute_capability", 79}}, 256},
       {{{"compute_capability", 80}}, 128},
       {{{"compute_capability", 90}}, 128},
-      {{{"compute_capability", 90}, {"shared_memory_allocation_unit", 512}}, 512},
-      {{{"shared_memory_allocation_unit", 1}}, 1},
-      {{{"shared_memory_allocation_unit", 0}}, 1},
-      {{{"shared_memory_allocation_unit", -5}}, 1},
-      {{{"shared_memory_allocation_unit", 3}}, 3}};
+      {{{"compute_capability", 90}, {"shared_allocation_unit", 512}}, 512},
+      {{{"shared_allocation_unit", 1}}, 1},
+      {{{"shared_allocation_unit", 0}}, 1},
+      {{{"shared_allocation_unit", -5}}, 1},
+      {{{"shared_allocation_unit", 3}}, 3}};
   for (const auto& [changes, unit] : units)
     for (const std::int64_t shared : {1, 3, 127, 128, 129, 256, 257, 49152, 49153})
       EXPECT_EQ(blocks(fmt::format("1, 0, {}", shared), device(changes)),
@@ -135,10 +135,10 @@ TEST(OccupancyEquations, AConditionOfASpaceMeansTheSame) {
   for (const Changes& changes : {Changes{},
                                  Changes{{"compute_capability", 79}},
                                  Changes{{"compute_capability", 80}},
-                                 Changes{{"shared_memory_allocation_unit", 0}, {"register_allocation_unit", 0}},
-                                 Changes{{"shared_memory_allocation_unit", 1}, {"warp_size", 1}},
+                                 Changes{{"shared_allocation_unit", 0}, {"register_allocation_unit", 0}},
+                                 Changes{{"shared_allocation_unit", 1}, {"warp_size", 1}},
                                  Changes{{"register_allocation_unit", 1}, {"warp_size", 1}},
-                                 Changes{{"shared_memory_allocation_unit", 3}, {"warp_size", 64}}}) {
+                                 Changes{{"shared_allocation_unit", 3}, {"warp_size", 64}}}) {
     for (const char* text : {"occupancy(t, r, s) % 5 == 2", "occupancy(t, 0, s) >= 190", "occupancy(t, r, 0) < 1000"}) {
       std::vector<Restriction> restrictions(1);
       restrictions[0].expression = Expression::parse(text);

@@ -176,8 +176,8 @@ TEST(Occupancy, CountsInTheDevicesUnitsAndRefusesNonsense) {
   EXPECT_EQ(blocks("occupancy(32, 0, 100)"), 192) << "256 bytes each";
   EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.compute_capability", 79}}), 192);
   EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.compute_capability", 80}}), 384) << "128 bytes each";
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_memory_allocation_unit", 1}}), 491);
-  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_memory_allocation_unit", 0}}), 491);
+  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_allocation_unit", 1}}), 491);
+  EXPECT_EQ(blocks("occupancy(32, 0, 100)", {{"device.shared_allocation_unit", 0}}), 491);
   EXPECT_EQ(blocks("occupancy(32, 1, 0)"), 256) << "256 registers a warp";
   EXPECT_EQ(blocks("occupancy(32, 1, 0)", {{"device.register_allocation_unit", 512}}), 128);
   EXPECT_EQ(blocks("occupancy(32, 1, 0)", {{"device.register_allocation_unit", 0}}), 2048);
