@@ -9,20 +9,28 @@
 #include <cstdio>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
 
-std::optional<std::string> read_file(const std::filesystem::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+std::optional<std::string> read_file(const std::filesystem::path& file, std::size_t most) {
+  // A FIFO that nothing writes to reads as empty, instead of being waited for without end.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
+  if (const int flags = ::fcntl(descriptor, F_GETFL); flags >= 0) ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK);
   std::string text;
-  char buffer[1 << 16];
+  std::vector<char> buffer(1 << 16);  // not on the stack, which may be as small
   ssize_t n = 0;
   do {
-    n = ::read(descriptor, buffer, sizeof buffer);
-    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+    n = ::read(descriptor, buffer.data(), buffer.size());
+    if (n > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most) {
+      ::close(descriptor);
+      errno = EFBIG;
+      return std::nullopt;
+    }
   } while (n > 0 || (n < 0 && errno == EINTR));
   const int trouble = errno;
   ::close(descriptor);

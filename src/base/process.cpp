@@ -115,7 +115,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
       break;
     }
     auto drain = [&](Pipe& pipe, std::string& text) {
-      char buffer[65536];
+      char buffer[16384];
       const ssize_t n = ::read(pipe.read, buffer, sizeof buffer);
       if (n > 0) {
         if (text.size() < options.output_limit) text.append(buffer, static_cast<std::size_t>(n));

@@ -4,11 +4,33 @@
 // here, so that one definition holds.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
 [[noreturn]] inline void malformed_toml() {
   throw UserError("this is not TOML: a key or a value is missing where one must stand");
+}
+
+/// Throws UserError where a key has more parts than a person writes: toml++ bounds how deeply values are nested, and not the
+/// tables that dotted keys make ("a.a.a..."), of which each is a call deeper when they are destroyed.
+inline void check_toml_keys(std::string_view text, const std::string& file) {
+  constexpr int kMostParts = 200;
+  int line = 1, parts = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (c == '.' && i > 0 && text[i - 1] != '.') {
+      if (++parts == kMostParts) throw UserError("a key is nested too deeply", {file, line, 0});
+    } else if (c == '"' || c == '\'') {  // what is quoted is one part
+      while (i + 1 < text.size() && text[i + 1] != c && text[i + 1] != '\n') ++i;
+      ++i;
+    } else if (c == '\n' || c == '=' || c == ',' || c == '{' || c == '[' || c == '#') {
+      parts = 0;
+    }
+  }
 }
 }  // namespace ergotune
 

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
+#include "cli/results.hpp"
 #include "ergotune/analysis/centrality.hpp"
 #include "ergotune/analysis/svg_chart.hpp"
 #include "ergotune/analysis/tradeoff.hpp"
@@ -154,7 +155,6 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff, cons
         name, c.minima, c.configurations, 100 * share_at(c, 1.01), 100 * share_at(c, 1.05),
         100 * share_at(c, 1.10));
   }
-  for (const std::string& warning : recording.warnings) fmt::print(stderr, "note: {}\n", warning);
 }
 
 std::string figure_of(const Recording& recording, const Tradeoff& tradeoff) {
@@ -184,6 +184,7 @@ std::string figure_of(const Recording& recording, const Tradeoff& tradeoff) {
 void analyse(const AnalyseArguments& arguments) {
   const Neighbourhood kind = neighbourhood_of(arguments.neighbourhood);
   const Recording recording = load_recording(arguments.file, arguments.session);
+  print_warnings(arguments.file, recording.warnings);
   const Tradeoff tradeoff = analyse_tradeoff(recording);
   if (tradeoff.points.empty()) {
     throw UserError(

@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "cli/live_options.hpp"
 #include "cli/progress.hpp"
+#include "cli/results.hpp"
 #include "ergotune/analysis/influence_figures.hpp"
 #include "ergotune/base/error.hpp"
 
@@ -39,7 +40,10 @@ std::string table_of(const std::vector<Influence>& influences) {
 InfluenceAnalysis analyse_influence(const Recording& recording, const Tradeoff& tradeoff, const std::vector<std::string>& peaks) {
   InfluenceAnalysis analysis;
   std::vector<Recording> others;
-  for (const std::string& file : peaks) others.push_back(load_recording(file));
+  for (const std::string& file : peaks) {
+    others.push_back(load_recording(file));
+    print_warnings(file, others.back().warnings);
+  }
   analysis.influences = influences(recording, tradeoff);
   analysis.levels = levels_of(recording, tradeoff, "occupancy");
   analysis.sweep = weighted_sweep(tradeoff);

@@ -79,6 +79,7 @@ void compare(const CompareArguments& arguments) {
   for (const std::string& text : arguments.sources) {
     const auto [file, session] = source_of(text);
     sources.push_back(open_report_source(file, session));
+    print_warnings(file, sources.back().recording.warnings);
     objectives.push_back(report_objective(sources.back().recording, arguments.objective));
     sessions.push_back({&sources.back().recording, &objectives.back()});
   }

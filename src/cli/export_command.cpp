@@ -79,7 +79,9 @@ void export_results(const ExportOptions& options) {
   }
   write_named_file(options.output, text);
   if (options.json) {
-    print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", count}});
+    print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", options.format == "t4-metadata" ? 0 : count}});
+  } else if (options.format == "t4-metadata") {
+    fmt::print("Wrote {}: what the results were measured with, no rows\n", options.output);
   } else {
     fmt::print("Wrote {}: {} {}\n", options.output, count, best ? "best configurations" : "rows");
   }

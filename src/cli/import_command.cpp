@@ -27,6 +27,7 @@ void import_file(const ImportOptions& options) {
     throw UserError("this is a store already; use it as it is", {options.file, 0, 0});
   }
   Recording recording = load_recording(options.file);
+  print_warnings(options.file, recording.warnings);
   if (!options.name.empty()) recording.name = options.name;
   if (!options.device.empty()) recording.device = options.device;
   const std::string document = serialise(problem_of(recording));
@@ -69,8 +70,6 @@ void import_file(const ImportOptions& options) {
                 {"warnings", recording.warnings}});
     return;
   }
-  for (const std::string& warning : recording.warnings)
-    fmt::print(stderr, "ergotune: {}: {}\n", options.file, warning);
   fmt::print("{} on {}: {} rows, {} new, in {} (session {})\n", recording.name,
              recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), rows.size(),
              options.store, session);

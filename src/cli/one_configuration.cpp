@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
 
@@ -25,7 +26,7 @@ Value value_from(const Json& json, const std::string& name) {
 Configuration configuration_from(const std::string& text, const std::vector<Parameter>& parameters) {
   Json document = Json::object();
   if (!text.empty()) {
-    document = Json::parse(text, nullptr, false);
+    document = parse_json<Json>(text, false);
     if (!document.is_object())
       throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
   }

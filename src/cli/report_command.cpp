@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/results.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/report/report.hpp"
 
@@ -34,6 +35,7 @@ void add_report_command(Verb app) {
     if (options->json && options->output == "-")
       throw UserError("--json needs -o FILE: both would write to standard output");
     const auto summary = write_report(options->source, options->session, options->output, options->objective);
+    print_warnings(options->source, summary.warnings);
     if (options->json) {
       print_json({{"report", summary.file.string()},
                   {"problem", summary.problem},

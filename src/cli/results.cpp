@@ -1,6 +1,9 @@
 #include "cli/results.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "ergotune/search/ranking.hpp"
@@ -8,12 +11,18 @@
 
 namespace ergotune::cli {
 
+void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}: {}\n", file.string(), warning);
+}
+
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
   // Store::open() says what to do about a store that is not there.
   if (is_store(file) || !std::filesystem::exists(file, error))
     return result_set(Store::open(file, true), session);
-  return result_set(load_recording(file));
+  const Recording recording = load_recording(file);
+  print_warnings(file, recording.warnings);
+  return result_set(recording);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "cli/command.hpp"
+#include "cli/results.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/report/score_page.hpp"
 #include "ergotune/search/score.hpp"
@@ -72,7 +73,7 @@ std::vector<ScoredSpace> load_spaces(const ScoreArguments& arguments) {
   std::vector<ScoredSpace> spaces;
   for (const auto& file : files_of(arguments.data)) {
     Recording recording = load_recording(file);
-    for (const auto& warning : recording.warnings) fmt::print(stderr, "{}: {}\n", file.string(), warning);
+    print_warnings(file, recording.warnings);
     spaces.emplace_back(std::move(recording), arguments.objective);
     const ScoredSpace& space = spaces.back();
     fmt::print(stderr, "{}: {} configurations, {} failed, budget {:.0f} s of replayed time\n", space.name(),

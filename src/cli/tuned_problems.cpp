@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
+#include "base/json_depth.hpp"
 #include "capture/capture_folder.hpp"
 #include "cli/captured.hpp"
 #include "device/backend.hpp"
@@ -77,7 +78,7 @@ void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
   const auto text = read_file(folder / kCaptureRecord);
   std::error_code failed;
   if (!text || !fs::exists(folder / "problem.toml", failed)) return;
-  const auto record = nlohmann::json::parse(*text, nullptr, false);
+  const auto record = parse_json<nlohmann::json>(*text, false);
   const auto field = [&](const char* name) {
     return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>() : std::string();
   };

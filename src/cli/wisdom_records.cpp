@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.hpp"
 #include "cli/results.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
@@ -23,7 +24,7 @@ std::string text_in(const Json& json, const char* key) {
 
 /// The session's device. Sessions of older versions say its name alone.
 WisdomDevice device_of(const ResultSet& results) {
-  const Json environment = Json::parse(results.environment, nullptr, false);
+  const auto environment = parse_json<Json>(results.environment, false);
   std::string name = text_in(environment, "device"), backend = text_in(environment, "backend");
   const std::string id = text_in(environment, "device_id");
   if (backend.empty()) backend = id.substr(0, id.find(':'));
@@ -61,7 +62,7 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   record.provenance = provenance_of(row.measurement);
   record.confirmation_rounds = row.rounds;
   record.version = ERGOTUNE_VERSION;
-  const Json environment = Json::parse(results.environment, nullptr, false);
+  const auto environment = parse_json<Json>(results.environment, false);
   record.compiler = text_in(environment, "compiler");
   record.host = text_in(environment, "host");
   if (row.measurement.finished_at > 0) record.tuned_at = iso_time(row.measurement.finished_at);

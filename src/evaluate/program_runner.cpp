@@ -149,9 +149,9 @@ bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
 bool ProgramRunner::check_file(Here& here) const {
   const ProgramComparison& compare = *program_.compare;
   const std::string name = here.texts.text(compare.file);
-  const auto actual = read_file(name.empty() ? output_ : fs::path(here.command.folder) / name);
+  const auto actual = read_file(name.empty() ? output_ : fs::path(here.command.folder) / name, std::string::npos);
   if (!actual) return fail(here.result, Status::wrong_result, fmt::format("it left no file {}", name));
-  const auto expected = read_file(compare.reference);
+  const auto expected = read_file(compare.reference, std::string::npos);
   if (!expected)
     throw UserError(fmt::format("the reference {} cannot be read any more", compare.reference.string()), program_.place);
   const std::string words = difference(*actual, *expected, compare.absolute_tolerance, compare.relative_tolerance);

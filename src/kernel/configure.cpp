@@ -7,6 +7,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
+#include "problem/checks.hpp"
 #include "problem/includes.hpp"
 
 namespace ergotune {
@@ -153,7 +154,7 @@ LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {
       geometry.grid[d] = static_cast<std::uint32_t>((global + geometry.block[d] - 1) / geometry.block[d]);
     }
   }
-  const std::int64_t shared = static_cast<std::int64_t>(launch.shared_memory_bytes.evaluate_real(scope));
+  const std::int64_t shared = whole_count(launch.shared_memory_bytes.evaluate(scope), "the dynamic shared memory", launch.shared_memory_bytes.place());
   if (shared < 0 || shared > std::numeric_limits<std::uint32_t>::max()) {
     throw UserError(
         fmt::format("the dynamic shared memory {} is {} bytes", launch.shared_memory_bytes.text(), shared),
@@ -164,7 +165,8 @@ LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {
 }
 
 std::size_t local_bytes(const Argument& argument, const Scope& scope) {
-  const double bytes = argument.count.evaluate_real(scope) * static_cast<double>(size_of(argument.type));
+  const std::int64_t count = whole_count(argument.count.evaluate(scope), fmt::format("the count of the local memory \"{}\"", argument.name), argument.place);
+  const double bytes = static_cast<double>(count) * static_cast<double>(size_of(argument.type));
   if (!(bytes >= 0) || bytes > std::numeric_limits<std::uint32_t>::max())
     throw UserError(fmt::format("the local memory \"{}\" is {} bytes", argument.name, bytes), argument.place);
   return static_cast<std::size_t>(bytes);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "device/backend.hpp"
+#include "space/expression_tree.hpp"
 
 namespace ergotune {
 namespace {
@@ -17,30 +18,30 @@ std::optional<double> limit(const Constants& properties, const char* name) {
   return value;
 }
 
-double round_up(double value, double unit) { return std::ceil(value / unit) * unit; }
-
 }  // namespace
 
 std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& properties) {
   const auto threads = limit(properties, "device.max_threads_per_multiprocessor");
   const auto warp = limit(properties, "device.warp_size");
   if (!threads || !warp || needs.threads < 1) return std::nullopt;
-  const double warps = std::ceil(needs.threads / *warp);  // kerWTB
-  const double blocks_limit = limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads);
-  double blocks = std::min(blocks_limit, std::floor(std::floor(*threads / *warp) / warps));  // equation 2
-  const auto shared = limit(properties, "device.shared_memory_per_multiprocessor");
-  if (needs.shared_bytes > 0 && shared) {  // equation 3
-    const double unit = limit(properties, "device.shared_allocation_unit").value_or(256);
-    blocks = std::min(blocks, std::floor(*shared / round_up(needs.shared_bytes, unit)));
-  }
-  const auto registers = limit(properties, "device.registers_per_multiprocessor");
-  if (needs.registers > 0 && registers) {  // equation 4
-    const double unit = limit(properties, "device.register_allocation_unit").value_or(256);
-    blocks = std::min(blocks, std::floor(std::floor(*registers / round_up(needs.registers * *warp, unit)) / warps));
-  }
+  // what the device does not tell, or has no limit of, limits nothing
+  Constants known = properties;
+  known["device.max_blocks_per_multiprocessor"] = static_cast<std::int64_t>(limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads));
+  for (const char* name : {"device.registers_per_multiprocessor", "device.shared_memory_per_multiprocessor"})
+    if (!limit(properties, name)) known[name] = device::kNoLimit;
+  const auto whole = [](double amount) { return static_cast<std::int64_t>(std::ceil(amount)); };
   Occupancy occupancy;
-  occupancy.blocks = static_cast<int>(blocks);
-  occupancy.share = std::min(1.0, blocks * warps * *warp / *threads);  // equation 5
+  try {
+    const MultiprocessorLimits limits = multiprocessor_limits([&](std::string_view name) -> const Value* {
+      const auto found = known.find(name);
+      return found == known.end() ? nullptr : &found->second;
+    });
+    occupancy.blocks = static_cast<int>(resident_blocks(limits, whole(needs.threads), whole(needs.registers), whole(needs.shared_bytes)));
+  } catch (const EvaluationFault&) {
+    return std::nullopt;
+  }
+  const double warps = std::ceil(needs.threads / *warp);
+  occupancy.share = std::min(1.0, occupancy.blocks * warps * *warp / *threads);  // equation 5
   occupancy.method = "from registers and shared memory";
   return occupancy;
 }

@@ -165,8 +165,10 @@ std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel
     }
   };
   for (const auto& dimension : {kernel.launch.grid, kernel.launch.global}) std::for_each(dimension.begin(), dimension.end(), add);
-  for (const Argument& argument : arguments_of(problem, kernel))
+  const auto& arguments = arguments_of(problem, kernel);
+  for (const Argument& argument : arguments)
     if (argument.kind == Argument::Kind::buffer) add(argument.count);
+  for (const auto& [position, name] : bound_constants(problem, kernel)) add(arguments[position].value);
   return names;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ergotune/kernel/wisdom.hpp"
+#include "base/json_depth.hpp"
 #include "kernel/kernel_launcher_wisdom.hpp"
 
 namespace ergotune {
@@ -216,7 +217,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
     if (says_nothing(line)) continue;
     const std::string place = fmt::format("{}:{}", name, lines.number());
     try {
-      const Json json = Json::parse(line);
+      const auto json = parse_json<Json>(line);
       if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
         header = read_header(json, wisdom, place);
         if (wisdom.other_version) return wisdom;

@@ -14,6 +14,7 @@
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/scalar_bits.hpp"
+#include "problem/checks.hpp"
 #include "problem/includes.hpp"
 
 namespace ergotune::launcher {
@@ -90,7 +91,7 @@ class LaunchWriter {
   }
 
   void write_buffer(const Argument& argument, const CapturedArgument& seen, toml::table& entry, toml::table& files) {
-    const std::int64_t count = argument.count.evaluate(launch_.constants).as_integer();
+    const std::int64_t count = whole_count(argument.count.evaluate(launch_.constants), fmt::format("the count of \"{}\"", argument.name), argument.place);
     const std::size_t bytes = static_cast<std::size_t>(std::max<std::int64_t>(count, 0)) * size_of(argument.type);
     if (bytes > seen.before.size())
       throw UserError(fmt::format("the buffer \"{}\" holds {} bytes, and {} elements of {} take {}", argument.name, seen.before.size(), count,

@@ -7,14 +7,16 @@
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
 #include "measure/arguments.hpp"
+#include "problem/checks.hpp"
 
 namespace ergotune {
 namespace {
 
 /// Elements of a buffer. Throws UserError where that is no size.
 std::size_t count_of(const Argument& argument, const Constants& constants) {
-  const double count = argument.count.evaluate(constants).as_real();
-  if (!(count >= 1) || count > 1e13)
+  const std::int64_t count =
+      whole_count(argument.count.evaluate(constants), fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+  if (count < 1 || count > 10'000'000'000'000)
     throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
   return static_cast<std::size_t>(count);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ergotune/problem/program.hpp"
 #include "ergotune/problem/quantity.hpp"
@@ -111,7 +112,16 @@ void check_metrics(const Problem& problem, Names names) {
   if (problem.program)
     for (const auto& [name, pattern] : problem.program->output) names.add(name);
   for (const Metric& metric : problem.metrics) {
+    const SourcePlace place = metric.expression.place();
+    if (names.knows(metric.name) || quantity_info(metric.name))
+      throw UserError(fmt::format("\"{}\" is a metric, and something else of this problem already has that name: give the metric another", metric.name),
+                      place);
     for (const std::string& name : metric.expression.names()) {
+      const auto later = std::find_if(&metric, problem.metrics.data() + problem.metrics.size(), [&](const Metric& m) { return m.name == name; });
+      if (later != problem.metrics.data() + problem.metrics.size() && !names.knows(name) && !quantity_info(name))
+        throw UserError(later == &metric ? fmt::format("metric \"{}\" uses itself", name)
+                                         : fmt::format("metric \"{}\" uses \"{}\", which stands further down: a metric uses earlier ones", metric.name, name),
+                        place_in(metric.expression, name));
       // Observers may bring quantities of any name, so only what looks like a slip is one.
       if (names.knows(name) || nearest_name(name, names.list()).empty()) continue;
       check(metric.expression, names, fmt::format("metric \"{}\"", metric.name));
@@ -157,7 +167,24 @@ void check_plans(const Problem& problem, const Names& parameters) {
   }
 }
 
+/// Counts of buffers that only need constants of the file.
+void check_counts(const Problem& problem) {
+  for (const Kernel& kernel : problem.kernels)
+    for (const Argument& argument : kernel.arguments) {
+      const auto names = argument.count.names();
+      const bool known = std::all_of(names.begin(), names.end(), [&](const std::string& name) { return problem.constants.contains(name); });
+      if (argument.kind != Argument::Kind::scalar && known)
+        (void)whole_count(argument.count.evaluate(problem.constants), fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+    }
+}
+
 }  // namespace
+
+std::int64_t whole_count(const Value& value, const std::string& what, const SourcePlace& place) {
+  const bool whole = value.is_integer() || (value.is_real() && std::floor(value.as_real()) == value.as_real() && std::abs(value.as_real()) < 0x1p62);
+  if (!whole) throw UserError(fmt::format("{} is {}, which is no whole number", what, value.to_literal()), place);
+  return value.as_integer();
+}
 
 void check_names(const Problem& problem) {
   check_distinct(problem);
@@ -191,6 +218,7 @@ void check_names(const Problem& problem) {
     if (const auto& own = problem.kernels[k].verification; own && own->reference)
       check_kernel(*own->reference, constants, inside);
   }
+  check_counts(problem);
   check_workload(problem, names);
   if (problem.program) check_program(*problem.program, problem, names);
   if (problem.verification.reference) {

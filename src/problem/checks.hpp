@@ -12,6 +12,9 @@ namespace ergotune {
 /// a constant nor a parameter visible there (nor a device property).
 void check_names(const Problem& problem);
 
+/// A count of elements or bytes; throws UserError for what is no whole number, `what` says of what.
+std::int64_t whole_count(const Value& value, const std::string& what, const SourcePlace& place);
+
 /// range(start, stop, step) with one to three arguments; throws UserError. Without names the values
 /// themselves are filled in.
 void read_range(std::string_view text, const SourcePlace& place, Parameter& parameter);

@@ -73,6 +73,7 @@ void read_number(DeviceProfile& profile, const std::string& key, const toml::nod
 DeviceProfile parse(std::string_view text, const std::string& file) {
   toml::table document;
   try {
+    check_toml_keys(text, file);
     document = toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     throw UserError(std::string(error.description()), {file, static_cast<int>(error.source().begin.line),

@@ -1,4 +1,5 @@
 #include "problem/json_reader.hpp"
+#include "base/json_depth.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ SourcePlace Source::place_at(std::size_t offset) const {
 
 Json Source::parse() const {
   try {
-    return Json::parse(text_);
+    return parse_json<Json>(text_);
   } catch (const Json::parse_error& error) {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: what matters"
     std::string words = error.what();

@@ -20,7 +20,8 @@ Language language_named(const std::string& name, const SourcePlace& place) {
   for (std::size_t i = 0; i < kLanguageNames.size(); ++i) {
     if (kLanguageNames[i] == name) return static_cast<Language>(i);
   }
-  throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(name, kLanguageNames)), place);
+  const bool cpp = name == "c++" || name == "cxx";
+  throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(cpp ? "cpp." : name, kLanguageNames)), place);
 }
 
 Language language_of_file(const std::filesystem::path& file, const SourcePlace& place) {
@@ -163,7 +164,7 @@ std::vector<Template> read_templates(const Table& table, const toml::node& node,
   return result;
 }
 
-std::map<std::string, std::vector<Template>> read_options(const Table& kernel) {
+std::map<std::string, std::vector<Template>> read_options(const Table& kernel, const std::vector<KernelSource>& sources) {
   std::map<std::string, std::vector<Template>> options;
   const toml::node* node = kernel.find("options");
   if (!node) return options;
@@ -172,10 +173,15 @@ std::map<std::string, std::vector<Template>> read_options(const Table& kernel) {
     return options;
   }
   const Table table = kernel.table({"options", node, kernel.key_place("options")});
-  std::vector<std::string> valid = kLanguageNames;
-  valid.insert(valid.begin(), "all");
-  table.allow(valid);
   for (const Entry& entry : table.entries()) {
+    if (entry.key != "all") (void)language_named(entry.key, entry.place);
+    const bool used = entry.key == "all" || std::any_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
+      return to_string(source.language) == entry.key || (source.language == Language::cuda && entry.key == "hip");
+    });
+    if (!used && !sources.empty())
+      throw UserError(fmt::format("{} has options for {}, and its source is in {}: they would be used for nothing", kernel.title(), entry.key,
+                                  to_string(sources.front().language)),
+                      entry.place);
     options[entry.key == "all" ? "" : entry.key] = read_templates(table, *entry.node, "a compiler option");
   }
   return options;
@@ -301,7 +307,7 @@ Kernel read_kernel(const Table& table, const KernelContext& context) {
     kernel.launch = context.main->launch;
   }
   if (!context.modelled) check_launch(kernel, table);
-  kernel.options = read_options(table);
+  kernel.options = read_options(table, kernel.sources);
   if (context.main) {
     kernel.arguments = context.main->arguments;
   } else if (const toml::node* arguments = table.find("arguments")) {

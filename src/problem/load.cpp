@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "base/files.hpp"
@@ -17,7 +18,10 @@ Problem load_problem(const std::filesystem::path& file) {
     throw UserError("this is a folder without a problem.toml; name the problem file in it", {file.string(), 0, 0});
   }
   const auto text = read_file(file);
-  if (!text) throw UserError("the problem file does not exist or cannot be read", {file.string(), 0, 0});
+  if (!text)
+    throw UserError(errno == EFBIG ? fmt::format("this file has more than {} MiB; a problem file is smaller", kLargestText >> 20)
+                                   : "the problem file does not exist or cannot be read",
+                    {file.string(), 0, 0});
   return parse_problem(*text, file);
 }
 

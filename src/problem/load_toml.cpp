@@ -99,6 +99,7 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
 Problem load_toml_problem(const std::string& text, const std::filesystem::path& file) {
   toml::table document;
   try {
+    check_toml_keys(text, file.string());
     document = toml::parse(text, file.string());
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ergotune/problem/load.hpp"
+#include "base/json_depth.hpp"
 #include "ergotune/problem/program.hpp"
 #include "ergotune/problem/setting_table.hpp"
 #include "problem/document.hpp"
@@ -253,7 +254,7 @@ std::string serialise(const Problem& problem) {
 
 Problem deserialise(const std::string& document) {
   try {
-    const Json json = Json::parse(document);
+    const auto json = parse_json<Json>(document);
     const int version = json.at("ergotune_problem");
     if (version != kDocumentVersion) {
       throw Error(fmt::format("this problem document has version {}; this ergotune reads version {}", version,

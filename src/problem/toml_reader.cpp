@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "space/expression_tokens.hpp"
+
 namespace ergotune::toml_reading {
 
 namespace {
@@ -23,7 +25,7 @@ const std::vector<std::string>& whole_file_keys() {
 std::string kind_of(const toml::node& node) {
   if (node.is_table()) return "a table";
   if (node.is_array()) return "a list";
-  if (node.is_string()) return fmt::format("the string \"{}\"", *node.value<std::string>());
+  if (node.is_string()) return fmt::format("the string \"{}\"", excerpt(*node.value<std::string>()));
   if (node.is_boolean()) return *node.value<bool>() ? "true" : "false";
   if (node.is_integer()) return fmt::format("the integer {}", *node.value<std::int64_t>());
   if (node.is_floating_point()) return fmt::format("the number {}", *node.value<double>());

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/quantity.hpp"
@@ -106,7 +107,7 @@ class ReportDocument {
     document["convergence"] = convergence();
     document["convergence_range"] = convergence_range(document["convergence"]);
     document["failures"] = failures();
-    document["environment"] = Json::parse(source_.environment, nullptr, false);
+    document["environment"] = parse_json<Json>(source_.environment, false);
     if (!document["environment"].is_object()) document["environment"] = Json::object();
     if (Json& environment = document["environment"]; environment.contains("attribution")) {
       const Json shares = environment["attribution"];
@@ -311,7 +312,7 @@ ReportSource open_report_source(const std::filesystem::path& file, std::int64_t 
 void add_session(ReportSource& source, const SessionInfo& session, const std::string& stored_environment) {
   source.provenance = session.provenance;
   source.created_at = session.created_at;
-  Json environment = Json::parse(stored_environment, nullptr, false);
+  Json environment = parse_json<Json>(stored_environment, false);
   if (!environment.is_object()) environment = Json::object();
   if (!session.conditions.empty()) environment["conditions"] = session.conditions;
   if (const auto known = environment.find("configurations"); known != environment.end()) {

@@ -54,7 +54,8 @@ std::string saved_data(const std::filesystem::path& file, std::int64_t session, 
                 .objective = objective.name(),
                 .configurations = recording.size(),
                 .failed = document["counts"]["failed"].get<std::uint64_t>(),
-                .space = source.space};
+                .space = source.space,
+                .warnings = recording.warnings};
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   return "{\"saved\":true,\"document\":" + text(document) + ",\"findings\":" + text(findings) +
          ",\"results\":" + columns_json(recording, objective, rows, {.seconds = &source.seconds}) + "}";

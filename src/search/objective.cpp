@@ -266,6 +266,16 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
     }
   }
   state->quantities.assign(quantities.begin(), quantities.end());
+  for (search::ObjectiveTerm& term : state->text.terms) {
+    if (term.has_direction) continue;
+    const auto better = search::direction_of_expression(term.expression, metrics);
+    if (!better)
+      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is better, or less; write \"max {}\" "
+                                  "or \"min {}\"",
+                                  spec.text, term.expression.text(), term.expression.text(), term.expression.text()),
+                      spec.place);
+    term.direction = *better;
+  }
   state->spec = without_direction(state->spec, text);
   state->unit = search::unit_of_expression(text.terms.front().expression, metrics);
   return Objective(std::move(state));

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "space/expression_tokens.hpp"
+
 namespace ergotune::search {
 namespace {
 
@@ -55,7 +57,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
-    throw UserError(fmt::format("objective \"{}\": {}", spec_.text, message), place(offset));
+    throw UserError(fmt::format("objective \"{}\": {}", excerpt(spec_.text, offset), message), place(offset));
   }
   SourcePlace place(std::size_t offset) const {
     SourcePlace place = spec_.place;
@@ -149,6 +151,7 @@ class Parser {
       }
     }
     term.direction = direction.value_or(Direction::minimise);
+    term.has_direction = direction.has_value();
     if (const auto at = find_word(piece, "within")) {
       if (result_.form != ObjectiveText::Form::lexicographic)
         fail(piece.offset + *at, "\"within\" belongs in lexicographic(...)");

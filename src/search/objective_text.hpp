@@ -20,6 +20,7 @@ struct Comparison {
 struct ObjectiveTerm {
   Expression expression;
   Direction direction = Direction::minimise;
+  bool has_direction = false;  ///< as written
   /// Lexicographic: relative distance to the level's best that counts as equal.
   double tolerance = 0.01;
 };

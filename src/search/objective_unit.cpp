@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -44,7 +45,46 @@ std::optional<int> exponent(const Expression& expression, const std::map<std::st
   return static_cast<int>(std::lround(two));
 }
 
+/// "GB/s", "GFLOP/s/W": more is better; "J", "J s", "ms": less; nullopt for what is neither.
+std::optional<Direction> direction_of_unit(std::string_view unit) {
+  static const std::set<std::string, std::less<>> kCosts{"s", "ms", "us", "µs", "ns", "min", "h", "J", "kJ", "MJ", "mJ", "uJ", "µJ", "nJ", "pJ", "W", "kW", "MW", "mW", "Wh", "kWh"};
+  bool below = false;
+  std::optional<Direction> direction;
+  for (std::size_t at = 0; at < unit.size();) {
+    const std::size_t end = std::min(unit.find_first_of("/ *()^", at), unit.size());
+    const std::string_view part = unit.substr(at, end - at);
+    if (kCosts.contains(part) && !below) return Direction::minimise;
+    if (kCosts.contains(part) || part.ends_with("FLOPS") || part.ends_with("flops")) direction = Direction::maximise;
+    below = below || (end < unit.size() && unit[end] == '/');
+    at = end + 1;
+  }
+  return direction;
+}
+
+std::optional<Direction> direction_of_name(const std::string& name, const std::vector<Metric>& metrics) {
+  bool known = false;
+  for (const Metric& metric : metrics) {
+    if (metric.name != name) continue;
+    known = true;
+    if (!metric.unit.empty()) return direction_of_unit(metric.unit);
+    if (!metric.expression.names().empty()) return direction_of_unit(unit_of_expression(metric.expression, metrics));
+  }
+  if (const QuantityInfo* info = quantity_info(name)) return info->better;
+  // "nvml_energy", "benchmark_time"; of what is not known here others say so
+  return !known || must_be_positive(name) ? std::optional(Direction::minimise) : std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Direction> direction_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
+  const std::vector<std::string> names = expression.names();
+  if (names.size() == 1 && expression.text() == names.front()) return direction_of_name(names.front(), metrics);
+  if (const auto direction = direction_of_unit(unit_of_expression(expression, metrics))) return direction;
+  const bool costs = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return direction_of_name(plain(name), metrics) == Direction::minimise;
+  });
+  return costs ? std::optional(Direction::minimise) : std::nullopt;
+}
 
 std::string unit_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
   std::map<std::string, std::string> units;

@@ -306,49 +306,36 @@ class Compiler {
 
   // Guerreiro et al. eq. 1-4, as in occupancy.cpp.
   OperationId occupancy(OperationId threads, OperationId registers, OperationId shared) {
-    auto property = [&](std::string_view name, std::int64_t otherwise) {
-      const Value* value = names_.constant(name);
-      if (value == nullptr && otherwise < 0) throw Untyped{};
-      const std::int64_t number = value == nullptr      ? otherwise
-                                  : value->is_integer() ? value->as_integer()
-                                                        : -1;
-      if (number < 0) throw Untyped{};
-      return number;
-    };
     constexpr double kSane = 0x1p40;
     for (const auto argument : {threads, registers, shared})
       if (program_.at(argument).real || program_.at(argument).low < 0 || program_.at(argument).high > kSane)
         throw Untyped{};
     if (program_.at(threads).low < 1) throw Untyped{};
-    const auto required = occupancy_required_names();
-    const std::int64_t max_blocks = property(required[0], -1), max_threads = property(required[1], -1),
-                       all_registers = property(required[2], -1), all_shared = property(required[3], -1),
-                       warp = property(required[4], -1);
-    if (warp == 0) throw Untyped{};
-    const std::int64_t capability = property("device.compute_capability", 30);
-    const std::int64_t register_unit =
-        std::max<std::int64_t>(1, property("device.register_allocation_unit", 256));
-    const std::int64_t shared_unit = std::max<std::int64_t>(
-        1, property("device.shared_memory_allocation_unit", capability >= 80 ? 128 : 256));
+    MultiprocessorLimits limits;
+    try {
+      limits = multiprocessor_limits([&](std::string_view name) { return names_.constant(name); });
+    } catch (const EvaluationFault&) {
+      throw Untyped{};
+    }
     auto whole = [&](std::int64_t x) { return program_.integer(x); };
     auto units = [&](OperationId x, std::int64_t unit) {
       return program_.floor_divide(program_.add(x, whole(unit - 1)), whole(unit));
     };
-    const OperationId warps = units(threads, warp);
+    const OperationId warps = units(threads, limits.warp);
     OperationId blocks =
-        program_.minimum(whole(max_blocks), program_.floor_divide(whole(max_threads / warp), warps));
+        program_.minimum(whole(limits.blocks), program_.floor_divide(whole(limits.threads / limits.warp), warps));
     auto limit = [&](OperationId amount, OperationId limit_if_used) {
       const OperationId used = program_.compare(Code::less, whole(0), amount);
       blocks = program_.select(used, program_.minimum(blocks, limit_if_used), blocks);
     };
     const OperationId one = whole(1);
-    limit(shared, program_.floor_divide(whole(all_shared),
-                                        program_.multiply(program_.maximum(one, units(shared, shared_unit)),
-                                                          whole(shared_unit))));
+    limit(shared, program_.floor_divide(whole(limits.shared_bytes),
+                                        program_.multiply(program_.maximum(one, units(shared, limits.shared_unit)),
+                                                          whole(limits.shared_unit))));
     const OperationId per_warp = program_.multiply(
-        program_.maximum(one, units(program_.multiply(registers, whole(warp)), register_unit)),
-        whole(register_unit));
-    limit(registers, program_.floor_divide(program_.floor_divide(whole(all_registers), per_warp), warps));
+        program_.maximum(one, units(program_.multiply(registers, whole(limits.warp)), limits.register_unit)),
+        whole(limits.register_unit));
+    limit(registers, program_.floor_divide(program_.floor_divide(whole(limits.registers), per_warp), warps));
     return blocks;
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "space/expression_tokens.hpp"
 #include "space/expression_tree.hpp"
 
 namespace ergotune {
@@ -32,7 +33,7 @@ Value Expression::evaluate(const Scope& scope) const {
   try {
     return evaluate_tree(*root_, scope);
   } catch (const EvaluationFault& fault) {
-    throw UserError(fmt::format("{} in \"{}\"", fault.message, text_), place_);
+    throw UserError(fmt::format("{} in \"{}\"", fault.message, excerpt(text_)), place_);
   }
 }
 
@@ -42,7 +43,7 @@ Value Expression::evaluate(const Constants& constants) const {
     if (constants.find(name) != constants.end()) continue;
     if (known.empty())
       for (const auto& [key, value] : constants) known.push_back(key);
-    throw UserError(fmt::format("unknown name \"{}\" in \"{}\"{}", name, text_, suggestion(name, known)),
+    throw UserError(fmt::format("unknown name \"{}\" in \"{}\"{}", name, excerpt(text_), suggestion(name, known)),
                     place_);
   }
   return evaluate([&](std::string_view name) -> const Value* {
@@ -70,7 +71,7 @@ Template Template::parse(std::string_view text, SourcePlace place) {
     SourcePlace inner = place;
     if (inner.line > 0) inner.column = std::max(inner.column, 1) + static_cast<int>(open) + 2;
     if (close == std::string_view::npos)
-      throw UserError(fmt::format("\"{{{{\" is not closed by \"}}}}\" in \"{}\"", text), inner);
+      throw UserError(fmt::format("\"{{{{\" is not closed by \"}}}}\" in \"{}\"", excerpt(text, open)), inner);
     Part part;
     part.is_expression = true;
     part.expression = Expression::parse(text.substr(open + 2, close - open - 2), inner);

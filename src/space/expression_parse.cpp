@@ -80,6 +80,11 @@ class Parser {
     }
   }
 
+  /// Before every recursion that the text decides; whoever calls it counts down again.
+  void go_deeper() {
+    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
+  }
+
   // ---- nodes
 
   ExpressionPointer finish(ExpressionNode node) const {
@@ -109,7 +114,7 @@ class Parser {
   // ---- grammar, loosest first
 
   ExpressionPointer parse_conditional() {
-    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
+    go_deeper();
     auto value = parse_logical(ExpressionNode::Kind::disjunction);
     if (at("if")) {
       advance();
@@ -148,7 +153,7 @@ class Parser {
 
   ExpressionPointer parse_not() {
     if (!at("not")) return parse_comparison();
-    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
+    go_deeper();
     auto result = node(ExpressionNode::Kind::unary, token().offset);
     result.op = Operator::logical_not;
     advance();
@@ -224,7 +229,7 @@ class Parser {
 
   ExpressionPointer parse_unary() {
     if (!at("-") && !at("+")) return parse_power();
-    if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
+    go_deeper();
     const bool minus = at("-");
     auto result = node(ExpressionNode::Kind::unary, token().offset);
     result.op = minus ? Operator::negate : Operator::plus;
@@ -256,7 +261,10 @@ class Parser {
   ExpressionPointer parse_power() {
     auto base = parse_primary();
     if (!take("**")) return base;
-    return binary(Operator::power, std::move(base), parse_unary());  // right-associative; 2 ** -1 is allowed
+    go_deeper();
+    auto exponent = parse_unary();  // right-associative; 2 ** -1 is allowed
+    --nesting_;
+    return binary(Operator::power, std::move(base), std::move(exponent));
   }
 
   ExpressionPointer parse_primary() {

@@ -22,10 +22,18 @@ std::string printable(char c) {
 
 }  // namespace
 
+std::string excerpt(std::string_view text, std::size_t offset) {
+  constexpr std::size_t kAround = 60;
+  const std::size_t begin = offset > kAround ? std::min(offset - kAround, text.size()) : 0;
+  const std::string_view part = text.substr(begin, 2 * kAround);
+  if (text.size() <= 2 * kAround) return std::string(text);
+  return fmt::format("{}{}{}", begin > 0 ? "..." : "", part, begin + part.size() < text.size() ? "..." : "");
+}
+
 void Tokens::fail(std::size_t offset, const std::string& message) const {
   SourcePlace place = place_;
   if (place.line > 0) place.column = std::max(place.column, 1) + static_cast<int>(offset);
-  throw UserError(fmt::format("{} (column {} of \"{}\")", message, offset + 1, text_), place);
+  throw UserError(fmt::format("{} (column {} of \"{}\")", message, offset + 1, excerpt(text_, offset)), place);
 }
 
 void Tokens::advance() {

@@ -18,6 +18,9 @@ struct Token {
   std::size_t offset = 0;
 };
 
+/// The text, or where it is long what of it is near `offset`: for messages.
+std::string excerpt(std::string_view text, std::size_t offset = 0);
+
 class Tokens {
  public:
   /// Reads the first. Both outlive this object; `place` as in Expression::parse.

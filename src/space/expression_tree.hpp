@@ -101,7 +101,17 @@ std::string_view function_text(Function function);
 
 /// The device properties that occupancy() needs, then those it takes where given (allocation units).
 std::span<const std::string_view> occupancy_required_names();
-/// Blocks per multiprocessor, Guerreiro et al. eq. 1-4; throws EvaluationFault.
+/// What a multiprocessor has, and the units in which it gives registers (to a warp) and shared memory (to a block).
+struct MultiprocessorLimits {
+  std::int64_t blocks = 0, threads = 0, registers = 0, shared_bytes = 0, warp = 1;
+  std::int64_t register_unit = 256, shared_unit = 256;
+};
+/// From device.*; throws EvaluationFault where one is missing or makes no sense.
+MultiprocessorLimits multiprocessor_limits(const Scope& scope);
+/// Blocks per multiprocessor, Guerreiro et al. eq. 1-4; `threads` is positive, `registers` (of a thread) and `shared_bytes` are not
+/// negative, and none is larger than 2^40.
+std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes);
+/// The same in an expression; throws EvaluationFault.
 Value evaluate_occupancy(const Value& threads, const Value& registers, const Value& shared_bytes,
                          const Scope& scope);
 

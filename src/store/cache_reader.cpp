@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/json_depth.hpp"
 #include "base/processors.hpp"
 #include "ergotune/base/error.hpp"
 #include "store/cache_entry.hpp"
@@ -26,7 +27,7 @@ constexpr std::size_t kBlockSize = 256 * 1024;
 // simdjson looks this far ahead of what it reads.
 constexpr std::size_t kPadding = 64;
 // The head holds names and values; one larger than this is no cache's.
-constexpr std::size_t kLargestHead = 256u << 20;
+constexpr std::size_t kLargestHead = 16u << 20;
 constexpr int kMostThreads = 4;
 
 /// What stands before the entries, and the text read so far.
@@ -45,7 +46,7 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
                Opened& opened) {
   Json json;
   try {
-    json = Json::parse(text.substr(0, cache_at) + "{}}");
+    json = parse_json<Json>(text.substr(0, cache_at) + "{}}");
     Recording& recording = opened.recording;
     const auto word = [&](const char* key) {
       return json.contains(key) && json.at(key).is_string() ? json.at(key).get<std::string>() : std::string();
@@ -354,12 +355,14 @@ Recording read_cache(const std::filesystem::path& file) {
   TextSource source(file);
   Opened opened = open_cache(source, file);
   Outcome outcome = read_lines(opened, source, thread_count(file));
+  outcome.cut = outcome.cut || source.cut();
   // A few damaged lines are damage; many mean that entries do not stand one per line.
   const std::size_t rows = outcome.rows.rows();
   if ((outcome.damaged > 0 && outcome.damaged * 4 >= rows) || (outcome.cut && rows == 0)) {
     TextSource again(file);
     opened = open_cache(again, file);
     outcome = read_anywhere(opened, again);
+    outcome.cut = outcome.cut || again.cut();
   }
   opened.recording.file = file;
   finish(opened, outcome);

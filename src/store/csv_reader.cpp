@@ -114,7 +114,7 @@ struct RowValue {
 class CsvReader {
  public:
   explicit CsvReader(const std::filesystem::path& file)
-      : text_(read_all(file)),
+      : text_(read_all(file, &cut_)),
         header_(next_record(text_, at_, line_)),
         parameters_(parameter_columns(header_)),
         rows_(parameters_),
@@ -137,15 +137,20 @@ class CsvReader {
       const int begins = line_;
       const std::vector<std::string> cells = next_record(text_, at_, line_);
       if (cells.size() == 1 && cells[0].empty()) continue;
+      const bool ends = text_[at_ - 1] == '\n';
+      if (cut_ && !ends) break;  // a number may be cut in the middle
       if (cells.size() != header_.size()) {
-        if (at_ < text_.size() || text_.back() == '\n')
+        if (ends)
           fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
-        recording_.warnings.push_back(
-            fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
+        cut_ = true;
         break;
       }
       add(cells, begins);
     }
+    if (cut_)
+      recording_.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
+    else if (rows_.rows() > 0 && text_.back() != '\n')
+      recording_.warnings.push_back("its last line has no end: if the file was cut there, the last row's last value is cut as well");
     rows_.finish(recording_);
     values_.finish(recording_);
     return std::move(recording_);
@@ -211,6 +216,7 @@ class CsvReader {
     return !counted && !is_observed(name) && quantity_info(name) == nullptr;
   }
 
+  bool cut_ = false;
   std::string text_;
   std::size_t at_ = 0;
   int line_ = 1;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ergotune/problem/quantity.hpp"
+#include "base/json_depth.hpp"
 #include "ergotune/store/export.hpp"
 #include "store/export_names.hpp"
 #include "store/json_values.hpp"
@@ -90,7 +91,7 @@ std::string to_t4_results(const ResultSet& results) {
 }
 
 std::string to_t4_metadata(const ResultSet& results) {
-  Json environment = Json::parse(results.environment, nullptr, false);
+  Json environment = parse_json<Json>(results.environment, false);
   if (environment.is_discarded() || !environment.is_object()) environment = Json::object();
   const Json json{{"metadata",
                    {{"hardware", {{"hardware_description", Json::array({Json{{"device", results.device}}})}}},

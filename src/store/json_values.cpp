@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json_depth.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
@@ -61,7 +62,7 @@ namespace {
 template <class Read>
 void undamaged(const std::string& text, Read&& read) {
   try {
-    const Json json = Json::parse(text);
+    const auto json = parse_json<Json>(text);
     read(json);
   } catch (const Json::exception& error) {
     throw UserError(fmt::format("the store is damaged ({}); begin a new one with --store", error.what()));

@@ -129,6 +129,7 @@ Recording load_recording(const std::filesystem::path& file, std::int64_t session
   const SourcePlace place{file.string(), 0, 0};
   const std::size_t first = skip_space(text, 0);
   if (first == text.size()) throw UserError("the file is empty", place);
+  if (text.find('\0') != std::string::npos) throw UserError("this is no recording: it is not text", place);
   Recording recording;
   if (text[first] == '{') {
     const bool t4 =
@@ -140,6 +141,7 @@ Recording load_recording(const std::filesystem::path& file, std::int64_t session
   } else {
     recording = read_csv(file);
   }
+  if (!recording.objective.direction) recording.objective.direction = Direction::minimise;
   read_t1_beside(recording);
   return recording;
 }

@@ -14,6 +14,8 @@ namespace ergotune {
 
 bool is_store(const std::filesystem::path& file) {
   constexpr std::string_view kBeginning = "SQLite format 3";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;  // a FIFO would be waited for
   std::ifstream stream(file, std::ios::binary);
   std::string beginning(kBeginning.size(), '\0');
   stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json_depth.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "store/cache_quantities.hpp"
@@ -127,8 +128,9 @@ class T4Rows {
 Recording read_t4(const std::filesystem::path& file) {
   Recording recording;
   recording.file = file;
+  bool cut = false;
   try {
-    const Json json = Json::parse(read_all(file));
+    const auto json = parse_json<Json>(read_all(file, &cut));
     const Json& results = json.at("results");
     if (results.empty()) throw UserError("this T4 file has no results", {file.string(), 0, 0});
     for (const auto& [name, value] : results.front().at("configuration").items()) {
@@ -147,6 +149,7 @@ Recording read_t4(const std::filesystem::path& file) {
     for (const Json& result : results) rows.add(result, recording.parameters);
     rows.finish(recording);
   } catch (const Json::exception& error) {
+    if (cut) throw UserError("this T4 file is cut off: its gzip stream has no end", {file.string(), 0, 0});
     throw UserError(fmt::format("this is no T4 file as its schema describes it: {}", error.what()),
                     {file.string(), 0, 0});
   }

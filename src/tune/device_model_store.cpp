@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
+#include "base/json_depth.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/tune/device_model.hpp"
@@ -123,7 +124,7 @@ StoredDeviceModel load_device_model(const ModelledBoard& of, const std::vector<d
   }
   DeviceModel model;
   try {
-    model = model_from(Json::parse(*text));
+    model = model_from(parse_json<Json>(*text));
   } catch (const nlohmann::json::exception&) {
     out.note = fmt::format("the model in {} cannot be read and is made anew", file.string());
     return out;

@@ -169,6 +169,7 @@ Target open_target(Problem problem, const TargetOptions& options) {
   } else {
     open_live(target, options);
   }
+  refuse_unknown_properties(target.problem, target.constants);
   if (options.occupancy > 0 && !replay) {
     LedgerOptions asking;
     asking.interrupted = options.interrupted;

@@ -29,8 +29,10 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
   return names;
 }
 
-/// A metric that the objective rests on and that names nothing has a value for no configuration.
-void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said, const Recording* recording) {
+/// A metric that names what nothing has is a value of no configuration. One that the objective does not rest on may name what
+/// is not measured this time (an observer that was not asked for), but nothing unknown.
+void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said, const std::vector<std::string>& observed,
+                          const Recording* recording) {
   std::vector<std::string> known = said;
   for (const auto& [name, value] : problem.constants) known.push_back(name);
   for (const auto& [device, values] : problem.constants_by_device)
@@ -43,6 +45,13 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   const auto knows = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
+  const auto refuse = [&](const Metric& metric, const std::string& name) {
+    // the device's properties are known once it is open
+    if (name.starts_with("device.") || knows(known, name)) return;
+    throw UserError(fmt::format("metric \"{}\": there is no quantity, metric, constant or parameter \"{}\"{}", metric.name, name,
+                                suggestion(name, known)),
+                    metric.expression.place());
+  };
   std::vector<std::string> needed = names_in(problem.objective);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const std::string wanted = needed[i];
@@ -51,13 +60,12 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
     if (metric == problem.metrics.end()) continue;
     for (const std::string& name : metric->expression.names()) {
       if (!knows(needed, name)) needed.push_back(name);
-      // the device's properties are known once it is open
-      if (name.find('.') != name.npos || knows(known, name)) continue;
-      throw UserError(fmt::format("metric \"{}\": there is no quantity, metric, constant or parameter \"{}\"{}",
-                                  metric->name, name, suggestion(name, known)),
-                      metric->expression.place());
+      refuse(*metric, name);
     }
   }
+  for (const Metric& metric : problem.metrics)
+    for (const std::string& name : metric.expression.names())
+      if (!quantity_info(name) && observer_of(name).empty() && !knows(observed, name)) refuse(metric, name);
 }
 
 /// Whether such quantities come without being asked for.
@@ -96,7 +104,7 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
   }
   for (const Metric& metric : problem.metrics) said.push_back(metric.name);
   said.insert(said.end(), options.further_metrics.begin(), options.further_metrics.end());
-  refuse_empty_metrics(problem, said, recording);
+  refuse_empty_metrics(problem, said, observed, recording);
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
     if (std::find(said.begin(), said.end(), name) != said.end()) continue;
@@ -111,6 +119,26 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
                                 recording ? "" : "; [metrics] of the problem file makes more"),
                     problem.objective.place);
   }
+  for (const PlanSpec& plan : problem.plans)
+    for (const PlanStageSpec& stage : plan.stages) {
+      if (stage.objective.empty()) continue;
+      Problem of_stage = problem;
+      of_stage.plans.clear();
+      of_stage.objective = {stage.objective, std::nullopt, stage.place};
+      refuse_what_nobody_says(options, of_stage, recording);
+    }
+}
+
+void refuse_unknown_properties(const Problem& problem, const Constants& constants) {
+  const auto of_device = [](const auto& entry) { return entry.first.starts_with("device."); };
+  if (std::none_of(constants.begin(), constants.end(), of_device)) return;  // nothing is known of the device, as in a recording
+  std::vector<std::string> known;
+  for (const auto& [name, value] : constants) known.push_back(name);
+  for (const Metric& metric : problem.metrics)
+    for (const std::string& name : metric.expression.names())
+      if (name.starts_with("device.") && !constants.contains(name))
+        throw UserError(fmt::format("metric \"{}\": this device has no property \"{}\"{}", metric.name, name, suggestion(name, known)),
+                        metric.expression.place());
 }
 
 }  // namespace ergotune

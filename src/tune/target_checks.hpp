@@ -10,4 +10,7 @@ namespace ergotune {
 /// the problem's metrics explain are not among Objective::quantities(). `recording`: what says it instead of a device; may be null.
 void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording);
 
+/// Throws UserError where a metric uses a property that the opened device does not have.
+void refuse_unknown_properties(const Problem& problem, const Constants& constants);
+
 }  // namespace ergotune

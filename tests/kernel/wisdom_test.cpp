@@ -318,6 +318,22 @@ TEST(WisdomKey, SizesAreWhatTheLaunchNamesThenWhatBuffersName) {
   EXPECT_EQ(problem_size(numbers, numbers.kernel(), numbers.constants), (std::vector<std::int64_t>{64, 128, 9})) << "buffers name them";
 }
 
+// A stencil of radius 15 is other work than one of radius 3 on the same grid.
+TEST(WisdomKey, WholeNumbersThatTheKernelIsGivenAreSizes) {
+  const Problem problem = problem_with("kernel void blur() {}", R"({ name = "gain", type = "float32", value = "gain" })",
+                                       R"({ name = "radius", type = "int32", value = "unused" })");
+  EXPECT_EQ(size_names(problem, problem.kernel()), (std::vector<std::string>{"width", "height", "taps", "unused"}));
+  WisdomRequest request;
+  request.device.name = "G";
+  WisdomRecord record;
+  record.device.name = "G";
+  record.problem_size = problem_size(problem, problem.kernel(), problem.constants);
+  request.problem_size = record.problem_size;
+  EXPECT_EQ(select_wisdom({record}, request).match, WisdomMatch::exact);
+  request.problem_size.back() = 15;
+  EXPECT_EQ(select_wisdom({record}, request).match, WisdomMatch::near_size);
+}
+
 TEST(WisdomKey, CommentsSizesAndValuesDoNotMakeItStaleButCodeDoes) {
   const auto hash = [](const Problem& problem) { return source_hash(problem, problem.kernel(), "opencl", problem.constants); };
   const std::string plain = hash(problem_with("kernel void blur() { int unroll = 1; }"));

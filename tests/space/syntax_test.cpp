@@ -91,13 +91,26 @@ TEST(Syntax, GoesTwoHundredDeepAndNoDeeper) {
     for (int i = 0; i < times; ++i) text += close;
     return text;
   };
-  for (const auto& [open, close] : {std::pair{"(", ")"}, {"not ", ""}, {"+", ""}, {"1 - (", ")"}}) {
-    EXPECT_EQ(column_of_fault(nested(open, 199, close)), 0) << open;
+  for (const auto& [open, close] : {std::pair{"(", ")"}, {"not ", ""}, {"+", ""}, {"1 - (", ")"}, {"2**", ""}, {"2**(", ")"}, {"1 if 1 else ", ""}}) {
     EXPECT_NE(column_of_fault(nested(open, 200, close)), 0) << open;
+    EXPECT_NE(column_of_fault(nested(open, 100'000, close)), 0) << open << ": bounded before the stack is";
+    if (std::string(open) == "2**(") continue;  // two levels each
+    EXPECT_EQ(column_of_fault(nested(open, 199, close)), 0) << open;
   }
   EXPECT_EQ(column_of_fault(nested("", 199, " - 1")), 0);
   EXPECT_NE(column_of_fault(nested("", 200, " - 1")), 0);
   EXPECT_EQ(column_of_fault(nested("", 900, " or not 1")), 0) << "side by side is not deep";
+}
+
+TEST(Syntax, MessagesShowThePlaceAndNotAllOfALongText) {
+  std::string text = "1";
+  for (int i = 0; i < 100'000; ++i) text += " + x";
+  try {
+    (void)Expression::parse(text + " ? y");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_LT(std::string(error.what()).size(), 400u);
+  }
 }
 
 TEST(Values, HaveLiteralsThatReadBack) {

@@ -18,7 +18,7 @@ namespace ergotune {
 std::string wisdom_name(const Problem& problem, const Kernel& kernel);
 
 /// The constants that say how large the work is: whole numbers that the launch names, dimension by dimension, then those
-/// that buffers' lengths name.
+/// that buffers' lengths name, then those that the kernel is given (a radius, a number of steps).
 std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel);
 /// Their values; of a kernel that names none the work items, where they are written as numbers.
 std::vector<std::int64_t> problem_size(const Problem& problem, const Kernel& kernel, const Constants& constants);

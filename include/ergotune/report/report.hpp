@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ergotune {
 
@@ -14,6 +15,7 @@ struct ReportSummary {
   std::uint64_t failed = 0;
   std::optional<std::uint64_t> space;  ///< configurations there are; nullopt where nobody wrote it down
   std::filesystem::path file;
+  std::vector<std::string> warnings;  ///< of what was read: it is cut off, rows are left out
 };
 
 /// Writes the report of a session (0: the latest) of a store, or of any recording load_recording() reads, to `output`.

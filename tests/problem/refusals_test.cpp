@@ -1,0 +1,84 @@
+// Problem files that are refused when they are loaded, with the line of what is wrong.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ergotune/base/error.hpp"
+#include "ergotune/problem/load.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Line of the fault, 0: in no line, -1: none.
+int line_of_fault(const std::string& text) {
+  try {
+    (void)parse_problem(text, "/nowhere/p.toml");
+    return -1;
+  } catch (const UserError& error) {
+    EXPECT_LT(std::string(error.what()).size(), 1000u);
+    return error.place().line;
+  }
+}
+
+std::string repeated(const std::string& part, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+std::string space(const std::string& more) {  // `more` begins in line 4
+  return "space_only = true\n[parameters]\nX = [1, 2]\n" + more;
+}
+
+TEST(Refused, MetricsThatUseThemselvesOrWhatStandsFurtherDown) {
+  EXPECT_EQ(line_of_fault(space("[metrics]\na = \"a + 1\"\n")), 5);
+  EXPECT_EQ(line_of_fault(space("[metrics]\na = \"b + 1\"\nb = \"a + 1\"\n")), 5);
+  EXPECT_EQ(line_of_fault(space("[metrics]\na = \"b + 1\"\nb = \"time\"\n")), 5);
+  EXPECT_EQ(line_of_fault(space("[metrics]\nb = \"time\"\na = \"b + 1\"\n")), -1);
+}
+
+TEST(Refused, MetricsWithTheNameOfSomethingElse) {
+  for (const std::string name : {"time", "energy", "occupancy", "achieved_occupancy", "X", "N", "core_clock_mhz"})
+    EXPECT_EQ(line_of_fault(space("[execution]\ncore_clock_mhz = [1000]\n[constants]\nN = 3\n[metrics]\n" + name + " = \"1 / power\"\n")), 9) << name;
+  EXPECT_EQ(line_of_fault(space("[metrics]\nspeed = \"1 / power\"\n")), -1);
+}
+
+std::string kernel(const std::string& argument, const std::string& options = "") {  // the argument is in line 8
+  return "[constants]\nN = 1000\n[parameters]\nX = [1, 2]\n[kernel]\nfunction = \"f\"\narguments = [\n" + argument +
+         "\n]\n[kernel.source.cpp]\ntext = \"x\"\n" + options;
+}
+
+TEST(Refused, CountsThatAreNoWholeNumbers) {
+  const auto line = [](const std::string& count) { return line_of_fault(kernel(R"({ name = "y", type = "float32", count = )" + count + " }")); };
+  for (const char* count : {"10.5", "\"N/3\"", "true", "\"N > 3\"", "\"'3'\"", "1e300"}) EXPECT_EQ(line(count), 8) << count;
+  for (const char* count : {"10", "\"N/4\"", "10.0", "\"N\""}) EXPECT_EQ(line(count), -1) << count;
+  EXPECT_EQ(line_of_fault(kernel(R"({ name = "y", type = "float32", local_count = "N/3" })")), 8);
+}
+
+TEST(Refused, OptionsThatNoSourceTakes) {
+  const auto line = [](const std::string& key) {
+    return line_of_fault(kernel(R"({ name = "n", type = "int32", value = 1 })", "[kernel.options]\n" + key + " = [\"-O2\"]\n"));
+  };
+  for (const char* key : {"cxx", "\"c++\"", "c", "opencl", "fortran"}) EXPECT_EQ(line(key), 13) << key;
+  for (const char* key : {"cpp", "all"}) EXPECT_EQ(line(key), -1) << key;
+}
+
+TEST(Refused, NestingThatWouldOverflowTheStack) {
+  constexpr int kDeep = 200'000;
+  EXPECT_EQ(line_of_fault(space("[metrics]\n" + repeated("a.", kDeep) + "a = 1\n")), 5);
+  EXPECT_EQ(line_of_fault(space("[" + repeated("a . ", kDeep) + "a]\n")), 4);
+  EXPECT_EQ(line_of_fault(space("[metrics]\na = { " + repeated("\"a\".", kDeep) + "a = 1 }\n")), 5);
+  EXPECT_EQ(line_of_fault(space("[metrics]\na = \"" + repeated("2**", kDeep) + "time\"\n")), 5);
+  EXPECT_GE(line_of_fault("{\"General\": " + repeated("[", kDeep) + repeated("]", kDeep) + ", \"ConfigurationSpace\": {}}"), 0);
+  EXPECT_GE(line_of_fault(repeated("{\"a\":", kDeep) + "1" + repeated("}", kDeep)), 0);
+}
+
+TEST(Refused, DotsInTextsAreNoNesting) {
+  const std::string dots = repeated("1.5, ", 1000) + "2.5";
+  EXPECT_EQ(line_of_fault("description = '''\n" + repeated(".", 1000) + "\nS. " + repeated("a.b, ", 300) + "'''\n" +
+                          "space_only = true\n[parameters]\nX = [" + dots.substr(dots.size() - 3) + "]\nY = [\n1.5, 2.5, 3.5\n]\n"),
+            -1);
+}
+
+}  // namespace
+}  // namespace ergotune
