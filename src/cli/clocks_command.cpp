@@ -74,6 +74,10 @@ DeviceStatus look(const std::string& id, const std::vector<JournalStatus>& journ
   }
   for (const auto& journal : journals)
     if (!status.key.empty() && journal.device_key == status.key) status.journal = &journal;
+  // A clock that a session of ours has changed is no foreign setting.
+  if (status.journal && std::any_of(status.journal->steps.begin(), status.journal->steps.end(),
+                                    [](const RestoreStep& step) { return step.quantity.has_value(); }))
+    status.foreign.clear();
   return status;
 }
 

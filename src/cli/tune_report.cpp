@@ -9,6 +9,7 @@
 
 #include "cli/findings.hpp"
 #include "cli/live_options.hpp"
+#include "ergotune/tune/device_model.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -159,6 +160,27 @@ Json boards_document(const SessionResult& result) {
   return list;
 }
 
+/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty elsewhere.
+std::string note_of_model_edge(const PreparedSession& prepared, const SessionResult& result) {
+  if (!prepared.device_model || result.best.empty()) return {};
+  const auto& parameters = prepared.space->parameters();
+  const Configuration best = prepared.space->configuration(result.best.front().index);
+  const auto& supported = prepared.device_model->sampling.supported_mhz;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty()) continue;
+    const auto [low, high] = std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
+                                                 [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
+    const double clock = best[i].as_real();
+    const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
+    const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
+    if (at_low || at_high)
+      return fmt::format("the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
+                         "beyond; {} = \"all\" looks there",
+                         clock, at_low ? "lowest" : "highest", parameters[i].name);
+  }
+  return {};
+}
+
 /// Nothing keeps them: all that the compiler or driver said, up to a screen.
 void print_words(const std::string& words) {
   if (words.find('\n') == std::string::npos) return;  // the telling line was all
@@ -230,6 +252,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   document["retried"] = result.retried;
   document["space"] = prepared.space->size();
   document["statuses"] = result.statuses;
+  document["disturbed"] = result.disturbed;
   if (!result.commonest_failure.empty()) {
     document["commonest_failure"] = {{"message", result.commonest_failure},
                                      {"words", result.commonest_failure_words},
@@ -244,6 +267,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   document["seconds"] = result.seconds;
   document["tuner_seconds"] = result.tuner_seconds;
   document["notes"] = prepared.notes;
+  if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) document["notes"].push_back(note);
   document["store"] = prepared.store ? Json(prepared.store->file().string()) : Json(nullptr);
   document["session"] = prepared.store ? Json(prepared.store_session) : Json(nullptr);
   return document;
@@ -268,7 +292,12 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
     print_importance(prepared.space->parameters(), result.importance);
   }
   print_boards(result);
+  if (result.disturbed > 0)
+    fmt::print("\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each time: "
+               "the best may be among them; the same command measures them again\n",
+               result.disturbed);
   note_disagreement(prepared, result);
+  if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) fmt::print("\nnote: {}\n", note);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
   if (prepared.store) {
     const std::string session =  // of boards of different kinds there are several: one of them was worked on last

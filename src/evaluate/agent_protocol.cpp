@@ -56,8 +56,8 @@ static auto fields(Begun& begun) {
   return std::tie(id, slot);
 }
 static auto fields(Answer& answer) {
-  auto& [id, measurement, board] = answer;
-  return std::tie(id, measurement, board);
+  auto& [id, measurement, board, disturbed] = answer;
+  return std::tie(id, measurement, board, disturbed);
 }
 static auto fields(Establish& establish) {
   auto& [candidates] = establish;

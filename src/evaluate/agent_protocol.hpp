@@ -84,6 +84,7 @@ struct Answer {
   std::uint64_t id = 0;
   Measurement measurement;
   std::string board;
+  bool disturbed = false;
 };
 /// Session: as LiveDevice::establish_reference().
 struct Establish {

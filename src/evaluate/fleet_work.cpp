@@ -220,7 +220,7 @@ void Fleet::take_answer(Node& node, Answer answer) {
     share.told.busy_seconds += answer.measurement.verify_seconds + answer.measurement.measure_seconds;
   }
   results_.push_back({request->id, request->index, std::move(answer.measurement),
-                      board == node.renamed.end() ? std::string() : board->second});
+                      board == node.renamed.end() ? std::string() : board->second, answer.disturbed});
   changed_.notify_all();
 }
 

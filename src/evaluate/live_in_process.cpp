@@ -124,6 +124,7 @@ std::optional<EvaluationResult> InProcessEvaluator::wait(double) {
   if (compiled.status == Status::ok) {
     result.measurement = state_->run(request, binaries);
     result.board = state_->board();
+    result.disturbed = state_->controls && !request.resources_only && state_->controls->disturbed();
   } else {
     result.measurement.status = compiled.status;
     result.measurement.message = std::move(compiled.message);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "ergotune/base/error.hpp"
+#include "power/nvml_library.hpp"
 
 namespace ergotune {
 namespace {
@@ -66,6 +67,9 @@ std::string full_disk_in(const std::string& words, const char* whose) {
 void throw_if_machines_fault(Status status, const std::string& words, const DeviceInfo& device) {
   if (usable(status) || status == Status::wrong_result || status == Status::timeout) return;
   if (const std::string full = full_disk_in(words); !full.empty()) throw UserError(full);
+  if (words.find(nvml::kLostSuffix) != std::string::npos)
+    throw UserError(fmt::format("{}; a reset of the GPU or a restart of the machine brings it back, and the same command goes on from here",
+                                words));
   const bool host = device.backend == "host";
   if (!host && !(device.backend == "opencl" && device.is_cpu)) return;
   const fs::path folder = host ? temporary_folder() : pocl_folder();

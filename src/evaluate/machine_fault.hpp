@@ -1,5 +1,5 @@
 // What is the machine's fault is no configuration's result: a full disk, a missing folder for temporary
-// files.
+// files, a device that is lost.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ std::string full_disk_in(const std::string& words, const char* whose = "the comp
 
 /// Looks for what keeps every kernel from being compiled or run on `device`: words of a full disk in a
 /// failure, and for devices whose compilers write files (host, PoCL) a folder for them that is missing,
-/// closed or full. Asked only about failures (what is usable is a result anyway). Throws UserError that says
+/// closed or full; for sensors a device that is lost. Asked only about failures (what is usable is a result anyway). Throws UserError that says
 /// what to do.
 void throw_if_machines_fault(Status status, const std::string& words, const DeviceInfo& device);
 

@@ -137,6 +137,7 @@ struct ProgramEvaluator::State {
       std::exception_ptr thrown;
       try {
         result.measurement = run(request);
+        result.disturbed = controls && !request.resources_only && controls->disturbed();
       } catch (...) {
         thrown = std::current_exception();
       }

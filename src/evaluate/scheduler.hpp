@@ -91,7 +91,7 @@ class Scheduler {
   /// True where it was still waiting.
   bool remove(const JobPointer& job);
   void refuse(const Slot& slot, const ControlSetting& setting, const Measurement& refusal);
-  void deliver(const Job& job, Measurement measurement, const std::string& board);
+  void deliver(const Job& job, Measurement measurement, const std::string& board, bool disturbed = false);
   /// Gives wait() what has ended: after the next run was begun, since the device is what everything waits for.
   void publish();
   void drop_work();

@@ -112,7 +112,7 @@ void Scheduler::refuse(const Slot& slot, const ControlSetting& setting, const Me
     job->refused_by.insert(slot.number());
     if (std::ranges::any_of(slots_, [&](const Slot& other) { return other.may_run(*job); })) continue;
     remove(job);
-    deliver(*job, refusal, slot.board());
+    deliver(*job, refusal, slot.board(), slot.controls()->disturbed());
   }
 }
 
@@ -185,7 +185,7 @@ void Scheduler::handle(Slot& slot, Event event) {
   if (finished->wanted_again)
     waiting_.insert(waiting_.begin(), std::move(finished->job));
   else
-    deliver(*finished->job, std::move(finished->measurement), slot.board());
+    deliver(*finished->job, std::move(finished->measurement), slot.board(), finished->disturbed);
 }
 
 void Scheduler::handle(Seat& compiler, Event event) {
@@ -203,11 +203,11 @@ void Scheduler::handle(Seat& compiler, Event event) {
 
 bool Scheduler::remove(const JobPointer& job) { return std::erase(waiting_, job) > 0; }
 
-void Scheduler::deliver(const Job& job, Measurement measurement, const std::string& board) {
+void Scheduler::deliver(const Job& job, Measurement measurement, const std::string& board, bool disturbed) {
   measurement.compile_seconds = job.compile_seconds;
   measurement.tuner_seconds = job.ours;
   if (!job.reference_only) {
-    ended_.push_back({job.request.id, job.request.index, std::move(measurement), board});
+    ended_.push_back({job.request.id, job.request.index, std::move(measurement), board, disturbed});
     return;
   }
   const std::lock_guard lock(mutex_);

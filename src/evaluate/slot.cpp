@@ -106,6 +106,7 @@ Slot::Finished Slot::take(Ran ran) {
   } else if (controls_ && !looking_ && !finished.job->reference_only && !finished.job->request.resources_only) {
     finished.wanted_again =
         controls_->judge(finished.job->setting, finished.measurement, std::exchange(finished.job->again, true));
+    finished.disturbed = controls_->disturbed();
   }
   busy_ += seat_.since_asked();
   if (!finished.wanted_again && disturbed(finished.job->request, finished.measurement))

@@ -20,6 +20,8 @@ class Slot {
     Measurement measurement;
     /// It is to be run (once more): this was a look at the board, or it ran under another setting than its own.
     bool wanted_again = false;
+    /// As in EvaluationResult.
+    bool disturbed = false;
   };
 
   /// `time_limit` in s for one configuration on the device.

@@ -9,6 +9,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "measure/clock_watch.hpp"
 
 namespace ergotune {
 namespace {
@@ -62,6 +63,7 @@ EvaluationRequest SlotControls::next_of(std::deque<EvaluationRequest>& queue) co
 Measurement SlotControls::measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
                                   const std::function<bool()>& dropped) {
   const ControlSetting setting = setting_of(configuration);
+  disturbed_ = false;
   if (must_look()) {
     Measurement seen = once(setting);
     if (!usable(seen.status) || dropped()) return seen;
@@ -74,7 +76,14 @@ Measurement SlotControls::measure(const Configuration& configuration, const std:
   }
 }
 
+// A device that is lost is no configuration's fault.
+void SlotControls::require_device() const {
+  if (const std::string lost = session_->control().lost(); !lost.empty())
+    throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), lost));
+}
+
 std::optional<Measurement> SlotControls::apply(const ControlSetting& setting) {
+  disturbed_ = false;
   if (in_force_ == setting) return std::nullopt;
   const ControlResult result = session_->apply(setting);
   if (result.ok()) {
@@ -83,11 +92,12 @@ std::optional<Measurement> SlotControls::apply(const ControlSetting& setting) {
     return std::nullopt;
   }
   in_force_.reset();
-  // Nothing can be set any more: that is no configuration's fault.
-  if (const std::string lost = session_->control().lost(); !lost.empty())
-    throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), lost));
+  require_device();
+  if (result.status == ControlStatus::device_lost)
+    throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), result.message));
   Measurement refused;
   refused.status = status_of(result.status);
+  disturbed_ = refused.status != Status::unsupported;
   refused.message = result.message;
   refused.finished_at = wall_seconds();
   return refused;
@@ -141,6 +151,18 @@ void SlotControls::look(const Measurement& under_load) {
   pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
 }
 
+// A driver may take a limit, read it back, and ignore it: the power that was measured shows that.
+std::string SlotControls::above_limit(const ControlSetting& asked, const Measurement& measurement) const {
+  constexpr double kOvershoot = 1.15;  // before the device has settled, and as far as its own sensors disagree
+  const auto limit = asked.find(ControlQuantity::power_limit_w);
+  const auto power = measurement.quantities.find("power");
+  if (limit == asked.end() || power == measurement.quantities.end()) return {};
+  const auto& [watts, error, n, method, sensor, provenance] = power->second;
+  // Another meter may see more than this device.
+  if (!sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
+  return fmt::format("power limit {:g} W was set, but {:.0f} W were drawn", limit->second, watts);
+}
+
 /// What it ran at instead, in words; empty where it ran as asked or as its own power limit made it.
 std::string SlotControls::ran_elsewhere(const ControlSetting& asked, Measurement& measurement) {
   if (const ControlResult set = session_->check(); !set.ok()) return set.message;
@@ -148,21 +170,22 @@ std::string SlotControls::ran_elsewhere(const ControlSetting& asked, Measurement
   const std::vector<std::string> reasons = reasons_in(measurement);
   const auto clock = asked.find(kCore);
   const auto ran = measurement.value("core_clock");
+  std::string capped;
   if (clock != asked.end() && ran) {
     const double mhz = *ran * 1e-6;
-    if (std::string words = describe_clock_outcome(clock->second, mhz, reasons, tolerance); !words.empty()) {
-      // A power limit that binds is a part of the setting: the same setting gives the same clock again.
-      if (mhz > clock->second || !has(measurement, "power cap")) return words;
-      measurement.warnings.push_back(std::move(words));
-    }
+    capped = describe_clock_outcome(clock->second, mhz, reasons, tolerance);
+    // A power limit that binds is a part of the setting: the same setting gives the same clock again.
+    if (!capped.empty() && (mhz > clock->second || !has(measurement, "power cap"))) return capped;
   }
+  for (const std::string& warning : measurement.warnings)
+    if (warning.starts_with(ClockWatch::kChanged) || warning.starts_with(ClockWatch::kHeldDown)) return warning;
+  if (const std::string words = above_limit(asked, measurement); !words.empty()) return words;
+  if (!capped.empty()) measurement.warnings.push_back(std::move(capped));
   const auto memory = asked.find(kMemory);
   if (const auto mhz = measurement.value("memory_clock"); memory != asked.end() && mhz) {
     const std::string words = describe_clock_outcome(memory->second, *mhz * 1e-6, reasons, tolerance);
     if (!words.empty()) return "memory clock: " + words;
   }
-  for (const std::string& warning : measurement.warnings)
-    if (warning.starts_with("the clock changed while it was measured")) return warning;
   if (clock != asked.end() && !ran && !told_unwatched_) {
     told_unwatched_ = true;
     measurement.warnings.push_back("no clock can be read here: nobody checks the one that ran");
@@ -171,6 +194,8 @@ std::string SlotControls::ran_elsewhere(const ControlSetting& asked, Measurement
 }
 
 bool SlotControls::judge(const ControlSetting& asked, Measurement& measurement, bool again) {
+  disturbed_ = false;
+  require_device();
   const auto notes = session_->notes();
   for (; notes_seen_ < notes.size(); ++notes_seen_) measurement.warnings.push_back(notes[notes_seen_]);
   if (!pending_note_.empty()) measurement.warnings.push_back(std::exchange(pending_note_, {}));
@@ -185,6 +210,7 @@ bool SlotControls::judge(const ControlSetting& asked, Measurement& measurement, 
   in_force_.reset();
   session_->doubt();
   if (!again) return true;
+  disturbed_ = true;
   measurement.status = Status::unsupported;
   measurement.message = fmt::format("{}, and so again after it was set once more", words);
   std::erase_if(measurement.quantities, [](const auto& entry) {

@@ -35,9 +35,13 @@ class Audit {
  public:
   explicit Audit(const std::string& file) {
     if (file.empty()) return;
-    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (descriptor_ < 0)
       throw UserError(fmt::format("cannot write the audit log {}: {}", file, std::strerror(errno)));
+    // A pipe that is not read would stop the daemon.
+    struct stat info {};
+    if (::fstat(descriptor_, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
+      throw UserError(fmt::format("cannot write the audit log {}: it is no regular file", file));
   }
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;

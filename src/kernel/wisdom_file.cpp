@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <thread>
 
 #include "base/file_lock.hpp"
 #include "base/files.hpp"
+#include "base/hash.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/kernel/wisdom.hpp"
 
@@ -52,7 +54,13 @@ std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::stri
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
     name += plain ? c : '_';
   }
-  return folder / (name + ".wisdom");
+  const std::filesystem::path file = folder / (name + ".wisdom");
+  // "a/b" and "a_b" have one plain name: the first of them has the file.
+  std::ifstream in(file);
+  std::string header;
+  if (!std::getline(in, header)) return file;
+  const std::string owner = parse_wisdom(header, file.string()).kernel;
+  return owner.empty() || owner == kernel ? file : folder / fmt::format("{}-{:.8}.wisdom", name, content_hash(kernel));
 }
 
 std::optional<Wisdom> read_wisdom(const std::filesystem::path& file) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(15);
 constexpr std::size_t kMost = 100'000;  // eight minutes of looks
+constexpr double kEdges = 0.1;          // share of looks, at most, that fall on an edge
 
 bool rests(const BoardState& state) {
   return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
@@ -77,12 +79,24 @@ void ClockWatch::note(Measurement& measurement, double asked_mhz, double toleran
   note_looks(states_, measurement, asked_mhz, tolerance, all_reasons);
 }
 
+bool held_by_power_limit(const BoardState& state) {
+  constexpr std::array kOthers = {"thermal", "hardware_slowdown", "hardware_thermal", "power_brake", "sync_boost"};
+  const auto& reasons = state.clock_reasons;
+  const auto is_there = [&](const char* reason) { return std::find(reasons.begin(), reasons.end(), reason) != reasons.end(); };
+  return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
+}
+
 void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
+  RunningStatistics held_down;  ///< MHz, below the asked clock for another reason than the power limit
   for (const BoardState& state : looks) {
     if (rests(state)) continue;
-    if (state.core_clock_mhz) core.push_back(*state.core_clock_mhz);
+    if (state.core_clock_mhz) {
+      core.push_back(*state.core_clock_mhz);
+      const bool below = *state.core_clock_mhz < asked_mhz && !same_clock(asked_mhz, *state.core_clock_mhz, tolerance);
+      if (below && !held_by_power_limit(state)) held_down.add(*state.core_clock_mhz);
+    }
     if (state.memory_clock_mhz) memory.push_back(*state.memory_clock_mhz);
     if (state.temperature_c) temperature.push_back(*state.temperature_c);
     if (state.throttled_share) throttled.push_back(*state.throttled_share);
@@ -102,7 +116,15 @@ void note_looks(std::span<const BoardState> looks, Measurement& measurement, dou
     std::replace(reason.begin(), reason.end(), '_', ' ');
     warn(reason);
   }
-  if (asked_mhz <= 0 || core.size() < 4 || reasons.contains("power_cap")) return;
+  if (asked_mhz <= 0) return;
+  // Clock and reasons are read one after the other: a look on an edge may fit neither.
+  if (reasons.contains("power_cap")) {
+    const auto share = static_cast<double>(held_down.count()) / static_cast<double>(std::max<std::size_t>(1, core.size()));
+    if (held_down.count() > 1 && share > kEdges)
+      warn(fmt::format("{}, at {:.0f} MHz in {:.0f} % of the looks", ClockWatch::kHeldDown, held_down.mean(), 100 * share));
+    return;
+  }
+  if (core.size() < 4) return;
   // A single look may fall on an edge; half of them do not.
   const std::size_t half = core.size() / 2;
   const double before = median(std::span(core).first(half)), after = median(std::span(core).subspan(half));

@@ -36,8 +36,9 @@ class ClockWatch {
   /// What note_looks() says of the looks since begin().
   void note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons = false) const;
 
-  /// What the warning of a clock that changed begins with.
+  /// What the warnings of a clock that changed, and of one that was held down by more than its power limit, begin with.
   static constexpr const char* kChanged = "the clock changed while it was measured";
+  static constexpr const char* kHeldDown = "held down by something else than its power limit";
 
  private:
   void loop();
@@ -50,8 +51,12 @@ class ClockWatch {
   std::thread thread_;
 };
 
+/// Whether its power limit, and nothing else, holds the clock down.
+bool held_by_power_limit(const BoardState& state);
+
 /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
-/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values. `asked_mhz` 0: none was asked.
+/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks saw a
+/// clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
 void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons);
 
 }  // namespace ergotune

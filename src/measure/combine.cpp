@@ -58,11 +58,12 @@ void combine_metrics(const std::vector<Measurement>& rounds, Measurement& combin
   }
 }
 
-/// What speaks for the configuration: all but those that could not be measured, where others could.
+bool counts(const Measurement& round) { return usable(round.status) || round.status == Status::wrong_result; }
+
+/// All but those that failed, where others did not.
 std::vector<Measurement> measured_ones(const std::vector<Measurement>& rounds) {
   std::vector<Measurement> list;
-  std::copy_if(rounds.begin(), rounds.end(), std::back_inserter(list),
-               [](const Measurement& round) { return round.status != Status::unsupported; });
+  std::copy_if(rounds.begin(), rounds.end(), std::back_inserter(list), counts);
   return list.empty() ? rounds : list;
 }
 
@@ -92,7 +93,7 @@ Measurement combine(const std::vector<Measurement>& all) {
     for (const std::string& warning : round.warnings) add_once(combined.warnings, warning);
   }
   for (const Measurement& round : all) {
-    if (round.status == Status::unsupported) add_once(combined.warnings, "a round is left out: " + round.message);
+    if (!counts(round)) add_once(combined.warnings, "a round is left out: " + round.message);
   }
   return combined;
 }

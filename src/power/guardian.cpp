@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
@@ -96,6 +97,11 @@ void wait_until_gone(const Task& task) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+bool device_lost(const RestoreReport& report) {
+  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                     [](const RestoreOutcome& outcome) { return outcome.result.status == ControlStatus::device_lost; });
+}
+
 void log(const Task& task, const RestoreReport& report) {
   std::ofstream out(task.environment.state_folder / "guardian.log", std::ios::app);
   out << iso_time(wall_seconds()) << ' ' << report.summary << '\n';
@@ -131,7 +137,12 @@ int run_guardian(const std::vector<std::string>& arguments) {
   // An orphan has time: nobody waits for it, and nobody else will restore.
   RestoreRound round;
   round.attempts = asked ? task->attempts : task->attempts + 3;
-  const auto report = restore_apart(*folder, file, task->environment, round);
+  auto report = restore_apart(*folder, file, task->environment, round);
+  // A device that is lost when its session ends may be back some seconds later.
+  if (asked && device_lost(report)) {
+    round.attempts += 3;
+    report = restore_apart(*folder, file, task->environment, round);
+  }
   if (asked)
     say(format_report(report));
   else if (!report.summary.empty())

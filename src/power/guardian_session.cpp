@@ -188,7 +188,7 @@ struct ControlSession::State {
     } else {
       report.complete = false;
       report.summary =
-          damage + " (now put aside as *.damaged); check this device's clocks and limits by hand";
+          damage + reset_locks(*control) + " (now put aside as *.damaged); check this device's clocks and limits by hand";
     }
     if (!report.complete && !options.take_over)
       throw UserError(

@@ -133,7 +133,10 @@ class HelperControl final : public Control {
   }
   bool may_hide_a_lock() const override { return direct_ && direct_->may_hide_a_lock(); }
   double clock_tolerance() const override { return direct_ ? direct_->clock_tolerance() : 0.01; }
-  std::string lost() const override { return connection_->lost() ? kGone : std::string(); }
+  std::string lost() const override {
+    if (connection_->lost()) return kGone;
+    return direct_ ? direct_->lost() : std::string();
+  }
   // The daemon reads back what it has set whenever a lease is renewed; one that has ended was put back.
   ControlResult check(ControlQuantity, double) override {
     return result_of(connection_->call(RenewRequest{device_.key}));

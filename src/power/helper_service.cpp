@@ -194,6 +194,14 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
         ControlStatus::no_permission,
         fmt::format("{} is in use by another session (pid {}, user {})", known->id, holder.pid, holder.uid));
   }
+  UserLeases& mine = user_leases_[client.peer.uid];
+  mine.allowance = std::min(kLeaseBurst, mine.allowance + std::max(0.0, now - mine.filled_at) * kLeasesPerSecond);
+  mine.filled_at = now;
+  if (mine.allowance < 1) {
+    audit_refusal(client, fmt::format("too many leases of {}", known->id), now);
+    return refuse(ControlStatus::timeout, fmt::format("more than {:g} leases a second: try again later", kLeasesPerSecond));
+  }
+  mine.allowance -= 1;
   Lease lease;
   try {
     ControlSessionOptions options;

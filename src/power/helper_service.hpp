@@ -62,6 +62,7 @@ class Service {
   };
   static constexpr double kRequestBurst = 200, kRequestsPerSecond = 100;
   static constexpr double kAcquireCost = 20;  // a lease starts a process
+  static constexpr double kLeaseBurst = 30, kLeasesPerSecond = 2;
   struct Lease {
     std::uint64_t client = 0;
     std::string id;
@@ -98,12 +99,17 @@ class Service {
     double allowance = kRefusalBurst, filled_at = 0;
     std::uint64_t left_out = 0;
   };
+  /// Leases that one user may still take, over however many connections (token bucket).
+  struct UserLeases {
+    double allowance = kLeaseBurst, filled_at = 0;
+  };
   static constexpr double kRefusalBurst = 20, kRefusalsPerSecond = 0.1;
 
   Policy policy_;
   Devices devices_;
   Log log_;
   std::map<uid_t, Refusals> refusals_;
+  std::map<uid_t, UserLeases> user_leases_;
   std::vector<Known> known_;
   std::map<std::uint64_t, Client> clients_;
   std::map<std::string, Lease> leases_;  // by device key

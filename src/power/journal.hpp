@@ -86,6 +86,10 @@ std::uint64_t process_start_ticks(pid_t pid);
 /// True when the process that was `pid` at `start_ticks` still runs (a zombie does not).
 bool process_alive(pid_t pid, std::uint64_t start_ticks);
 
+/// Resets the clock locks of a device whose journal is damaged: what was there before cannot be known, but no lock of a
+/// session that has ended may stay. What was done, for people.
+std::string reset_locks(Control& control);
+
 /// How a journal is carried out.
 struct RestoreRound {
   /// See guardian.hpp.

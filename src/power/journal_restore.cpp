@@ -153,6 +153,38 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
   return report;
 }
 
+std::string reset_locks(Control& control) {
+  std::string done;
+  try {
+    for (const RestoreStep& step : control.snapshot()) {
+      if (!step.quantity || !step.value.empty()) continue;  // without a value: a lock, which is reset
+      const ControlResult result = control.restore(step);
+      done += fmt::format("; {} of {} {}", step_words(step), control.id(), result.ok() ? "were reset" : "could not be reset: " + result.message);
+    }
+  } catch (const std::exception& error) {
+    done += fmt::format("; the clock locks of {} could not be reset: {}", control.id(), error.what());
+  }
+  return done;
+}
+
+namespace {
+
+/// The control of the device that a journal's file belongs to, by the file's name; nullptr where no device of now is it.
+std::unique_ptr<Control> control_of_journal(const StateFolder& folder, const std::filesystem::path& file,
+                                            const ControlEnvironment& environment) {
+  for (const std::string& id : list_controls(environment)) {
+    try {
+      auto control = open_control(id, environment);
+      if (folder.journal_file(control->device_key()) == file) return control;
+    } catch (const std::exception&) {
+      // What does not open is not it.
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& environment,
                                                  bool replay_after_restart) {
   std::vector<RestoreReport> reports;
@@ -173,13 +205,15 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
         if (!journal) continue;
         key = journal->device_key;
       } catch (const Error& error) {
+        const auto control = control_of_journal(*folder, file, environment);
+        const auto lock = control ? DeviceLock::try_take(*folder, control->device_key()) : std::nullopt;
+        if (control && !lock) continue;  // its session or its guardian lives
         folder->set_aside(file);
-        reports.push_back({"",
+        reports.push_back({control ? control->id() : "",
                            {},
                            false,
-                           std::string(error.what()) +
-                               "; it was put aside as *.damaged: check the clocks and limits "
-                               "of this machine by hand"});
+                           fmt::format("{}{}; it was put aside as *.damaged: check the clocks and limits of this machine by hand",
+                                       error.what(), control ? reset_locks(*control) : "")});
         continue;
       }
       const auto lock = DeviceLock::try_take(*folder, key);

@@ -114,12 +114,15 @@ void StateFolder::write(const Journal& journal) const {
   const auto file = journal_file(journal.device_key);
   auto temporary = file;
   temporary += ".new";
-  {
+  try {
     File out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!out.ok()) fail("cannot write the journal", temporary);
     write_all(out.get(), format_journal(journal), temporary);
     if (::fsync(out.get()) != 0) fail("cannot make the journal durable", temporary);
     if (out.close() != 0) fail("cannot close the journal", temporary);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
   }
   if (::rename(temporary.c_str(), file.c_str()) != 0) fail("cannot put the journal in place", file);
   sync_folder(path_);

@@ -244,13 +244,27 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
   if (quantity == ControlQuantity::power_limit_w) {
     unsigned now = 0;
     if (nvml::call(f.power_limit, board_.handle, &now) != nvml::kOk) return {};
-    return std::abs(now * 1e-3 - value) <= 0.5 ? ControlResult{} : changed_meanwhile(quantity, value, now * 1e-3);
+    if (std::abs(now * 1e-3 - value) > 0.5) return changed_meanwhile(quantity, value, now * 1e-3);
+    // A BMC or a module may hold the device to less.
+    unsigned enforced = 0;
+    if (nvml::call(f.enforced_power_limit, board_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
+    if (enforced * 1e-3 >= value - 0.5) return {};
+    return {ControlStatus::failed,
+            error_words(quantity, value, fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
+                                                     "(a BMC or a limit of the module)", enforced * 1e-3))};
   }
   if (lock_taken_.contains(quantity) || !application_clocks_saved_) return {};
   unsigned memory = 0, core = 0;
   if (application_clocks(f.application_clock, memory, core) != nvml::kOk) return {};
   const unsigned now = quantity == ControlQuantity::core_clock_mhz ? core : memory;
   return now == to_mhz(value) ? ControlResult{} : changed_meanwhile(quantity, value, now);
+}
+
+std::string NvmlControl::lost() const {
+  unsigned mhz = 0;
+  const int code = nvml::call(library_->functions().clock_info, board_.handle, nvml::kGraphicsClock, &mhz);
+  if (!nvml::lost(code)) return {};
+  return fmt::format("the device is lost ({}); a reset of the GPU or a restart of the machine brings it back", library_->error(code));
 }
 
 // A failure here only means that settings may be forgotten early: that is no reason to refuse them.

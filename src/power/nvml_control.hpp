@@ -31,6 +31,7 @@ class NvmlControl final : public Control {
   bool may_hide_a_lock() const override;
   ControlResult set(ControlQuantity quantity, double value) override;
   ControlResult check(ControlQuantity quantity, double value) override;
+  std::string lost() const override;
   std::vector<RestoreStep> snapshot() override;
   void confirm(RestoreStep& step) const override;
   ControlResult restore(const RestoreStep& step) override;

@@ -34,6 +34,13 @@ enum Return : int {
   kDeprecated = 26,
 };
 
+/// The device, or the driver, is gone: no call will succeed before a reset.
+constexpr bool lost(int code) {
+  return code == kGpuIsLost || code == kResetRequired || code == kUninitialised || code == kDriverNotLoaded;
+}
+/// What the message of such a failure ends with.
+inline constexpr const char* kLostSuffix = " (the device is lost)";
+
 enum Architecture : unsigned { kKepler = 2, kMaxwell, kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };
 enum ClockType : int { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
 

@@ -105,7 +105,7 @@ class NvmlSensor : public Sensor {
 
  protected:
   ReadStatus failure(const char* what, int code) {
-    error_ = fmt::format("{}: {}", what, library_->error(code));
+    error_ = fmt::format("{}: {}{}", what, library_->error(code), nvml::lost(code) ? nvml::kLostSuffix : "");
     return code == nvml::kNotSupported || code == nvml::kFunctionNotFound || code == nvml::kDeprecated
                ? ReadStatus::not_supported
                : ReadStatus::failed;

@@ -38,6 +38,8 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
     if (added) found.emplace_back();
     Found& of = found[place->second];
     if (row.kind == RowKind::confirmed) {
+      // A confirmation that could not be made takes nothing from what the search measured; a wrong result does.
+      if (of.search && !usable(row.measurement.status) && row.measurement.status != Status::wrong_result) continue;
       if (const auto run = run_of.find(row.run); run != run_of.end()) {
         row.confirmed_for = run->second->objective;
         row.rounds = run->second->confirmed;

@@ -151,7 +151,7 @@ bool Agent::take(const Message& message) {
 void Agent::answer(EvaluationResult result) {
   // A simulated board that works alone has no name of its own.
   if (result.board.empty() && !target_->live) result.board = target_->device.id;
-  transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.board)});
+  transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.board), result.disturbed});
 }
 
 void Agent::serve() {

@@ -76,7 +76,7 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
   for (const ConfigurationIndex index : ranking) {
     if (list.size() == kNoisyCandidates) break;
     if (list.size() >= kConfirmedCandidates && !near_best(index, ranking.front())) break;
-    if (is_confirmed(index)) continue;
+    if (is_confirmed(index) || unconfirmable_.contains(index)) continue;
     // Once somebody is confirmed, only those who look better than him are asked to show it.
     if (leader && !objective_.better(standing_.judged(index), standing_.judged(*leader))) continue;
     list.push_back(index);
@@ -126,7 +126,15 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<Measurement>& rounds = rounds_[candidate.index];
     rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
-    ledger_.confirm(candidate.index, combine(rounds), static_cast<int>(rounds.size()), objective_.spec(), board_);
+    Measurement mean = combine(rounds);
+    // What worked before and could not be measured again is not confirmed; only a wrong result speaks against it.
+    if (!usable(mean.status) && mean.status != Status::wrong_result) {
+      unconfirmable_.insert(candidate.index);
+      ledger_.warn(candidate.index, "it could not be confirmed: " + mean.message);
+      standing_.see(candidate.index);
+      continue;
+    }
+    ledger_.confirm(candidate.index, std::move(mean), static_cast<int>(rounds.size()), objective_.spec(), board_);
     standing_.see(candidate.index);
   }
   standing_.judge_again();

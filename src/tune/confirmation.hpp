@@ -86,6 +86,7 @@ class Confirmation {
   std::optional<ConfigurationIndex> beside_;
   Tell tell_;
   std::map<ConfigurationIndex, std::vector<Measurement>> rounds_;  ///< of this confirmation
+  std::set<ConfigurationIndex> unconfirmable_;  ///< none of their rounds worked
   std::string board_;  ///< that measured them
   int lost_boards_ = 0;
   double seconds_ = 0;

@@ -40,6 +40,12 @@ Problem load_for(const SetupOptions& setup) {
                   prepared.device.name, why));
 }
 
+/// W, as the device's monitor reads it.
+std::optional<double> power_limit_of(const std::string& device_key) {
+  const auto monitor = monitor_for_control(device_key.starts_with("GPU-") ? "nvml:" + device_key : device_key);
+  return monitor ? monitor->read().power_limit_w : std::nullopt;
+}
+
 /// When the last sample of the sweep was taken.
 double last_measured(const Ledger& ledger) {
   double last = 0;
@@ -54,6 +60,22 @@ PowerModel fit_samples(const PowerSampling& sampling) {
   options.low_mhz = sampling.low_mhz;
   options.high_mhz = sampling.high_mhz;
   return fit_power_model(sampling.samples, options);
+}
+
+double greatest_load(const PowerSampling& sampling) {
+  double most = 0;
+  for (const auto* list : {&sampling.samples, &sampling.throttled})
+    for (const PowerSample& sample : *list) most = std::max(most, sample.power_w);
+  return most;
+}
+
+std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts) {
+  constexpr double kLeastShare = 0.3;  // idle devices draw less, and a kernel that loads all of one draws half and more
+  const double most = greatest_load(sampling);
+  if (!limit_watts || most >= kLeastShare * *limit_watts) return {};
+  return fmt::format("the load left it at {:.0f} W of its {:.0f} W: it ran on another device than the one whose clock was set (--device "
+                     "names where it runs, --control whose clock is set)",
+                     most, *limit_watts);
 }
 
 double optimal_clock(const DeviceModel& model) {
@@ -112,6 +134,15 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   model.of.driver = driver_of_board(model.of.board, setup.live.sensors);
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
+  constexpr double kFullLoad = 0.6;
+  const auto limit = power_limit_of(model.of.board);
+  if (const std::string why = why_no_load(model.sampling, limit); !why.empty()) {
+    model.model.usable = model.model.found = false;
+    model.model.why_not = why;
+  } else if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
+    model.sampling.notes.push_back(fmt::format("the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing",
+                                               most, *limit));
+  }
   return model;
 }
 
@@ -120,6 +151,12 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
   const ModelledBoard of{control.device_key(), driver_of_board(control.device_key(), options.live.sensors)};
   StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
   if (!stored.note.empty()) notes.push_back(stored.note);
+  if (stored.model) {
+    if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.board)); !why.empty()) {
+      notes.push_back("the model of this board is made anew: " + why);
+      stored.model.reset();
+    }
+  }
   if (stored.model && stored.model->model.usable) {
     notes.push_back(fmt::format("clocks by the model of this board ({}): least energy at {:.0f} MHz",
                                 iso_time(stored.model->made_at), optimal_clock(*stored.model)));

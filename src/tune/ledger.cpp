@@ -14,6 +14,8 @@ namespace {
 
 /// s without a result after which the source is asked again whether to stop.
 constexpr double kPatience = 0.1;
+/// s between a disturbance and the next try, at least.
+constexpr double kRest = 2;
 constexpr const char* kStopped = "stopped by one who watches";
 
 bool same_metrics(const Measurement& a, const Measurement& b) {
@@ -145,7 +147,7 @@ void Ledger::rethrow_fault() {
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
 }
 
-void Ledger::submit(const Wanted& wanted) {
+void Ledger::submit(const Wanted& wanted, bool again) {
   EvaluationRequest request;
   request.id = next_id_++;
   request.index = wanted.index;
@@ -158,7 +160,7 @@ void Ledger::submit(const Wanted& wanted) {
   request.objective_quantity = wanted.objective_quantity;
   {
     const std::lock_guard lock(mutex_);
-    pending_[request.id] = {wanted, request.configuration};
+    pending_[request.id] = {wanted, request.configuration, false, 0, again};
   }
   evaluator_.submit(std::move(request));
 }
@@ -170,7 +172,7 @@ bool Ledger::hand_out(Source& source) {
   for (const Wanted& wanted : list) {
     const bool may_be_known = wanted.kind == RowKind::search && !wanted.resources_of;
     const Entry* known = may_be_known ? find(wanted.index) : nullptr;
-    if (known) {
+    if (known && !known->disturbed) {
       // A copy: what the source does may add entries.
       const Measurement measurement = known->measurement;
       source.take(wanted, measurement, false);
@@ -178,7 +180,20 @@ bool Ledger::hand_out(Source& source) {
       submit(wanted);
     }
   }
-  return !list.empty() || !pending_.empty();
+  return !list.empty() || !pending_.empty() || retry_disturbed();
+}
+
+bool Ledger::retry_disturbed() {
+  if (disturbed_.empty()) return false;
+  // A disturbance takes its time: not at once, where nothing else was left to measure.
+  if (const double before = host_seconds(); before - disturbed_at_ < kRest) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kPatience));
+    waited_ += host_seconds() - before;
+    return true;
+  }
+  for (const Wanted& wanted : disturbed_) submit(wanted, true);
+  disturbed_.clear();
+  return true;
 }
 
 void Ledger::accept(EvaluationResult result, Source& source) {
@@ -191,6 +206,14 @@ void Ledger::accept(EvaluationResult result, Source& source) {
     pending_.erase(found);
   }
   if (asked.wanted.resources_of) return source.take(asked.wanted, result.measurement, true);
+  if (result.disturbed) {
+    if (options_.store && asked.noted) {
+      const std::lock_guard lock(mutex_);
+      options_.store->withdraw(options_.session, asked.configuration);
+    }
+    disturbed_at_ = host_seconds();
+    if (!asked.again) return disturbed_.push_back(std::move(asked.wanted));
+  }
   StoredRow row;
   row.configuration = std::move(asked.configuration);
   row.measurement = std::move(result.measurement);
@@ -200,13 +223,13 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   row.board = asked.wanted.board = std::move(result.board);
   compute_metrics(row.measurement, row.configuration);
   evaluators_own_ += row.measurement.tuner_seconds;
-  if (options_.store) {
+  if (options_.store && !result.disturbed) {
     const std::lock_guard lock(mutex_);
     options_.store->add(options_.session, row);
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt, row.board});
+    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt, row.board, result.disturbed});
   } else if (row.kind == RowKind::reference) {
     factors_.add(row.board, row.measurement);
   }
@@ -238,6 +261,7 @@ std::string Ledger::drive(Source& source) {
 }
 
 void Ledger::drop_outstanding() {
+  disturbed_.clear();
   if (pending_.empty()) return;
   evaluator_.cancel();
   const std::lock_guard lock(mutex_);

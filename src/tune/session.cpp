@@ -147,6 +147,7 @@ void Search::summarise(SessionResult& result) const {
   for (const ConfigurationIndex index : standing_.order()) {
     const Measurement& measurement = standing_.measurement(index);
     ++result.statuses[to_string(measurement.status)];
+    result.disturbed += ledger_.find(index)->disturbed;
     if (standing_.outcome(index).ok) {
       if (const auto value = objective_.value(measurement)) values.push_back(*value);
     } else {
@@ -196,6 +197,8 @@ SessionResult Search::run() {
   std::string why = begin();
   source_.begin();
   if (why.empty()) why = search();
+  // It came first, and what disturbed it may be over.
+  if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
   result.stopped_because = why;
   static_cast<Confidence&>(result) = confirm();
   summarise(result);

@@ -49,6 +49,7 @@ struct LiveBoard : ::testing::Test {
   control_trees::Tree place;
   Problem problem = parse_problem(kProblem, "/nowhere/cycles.toml");
   ListJournal journal;
+  bool energy = false;
 
   void SetUp() override {
     nvml.use_here();
@@ -63,6 +64,9 @@ struct LiveBoard : ::testing::Test {
     options.device = "host";
     options.use_cache = false;
     options.measure.max_seconds = 0.05;
+    options.energy = energy;
+    options.energy_seconds = 0.5;
+    options.sensors = {"nvml:0"};
     auto evaluator = std::make_unique<InProcessEvaluator>(problem, options);
     ControlSessionOptions session;
     session.take_over = take_over;
@@ -175,6 +179,40 @@ TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsTakenOverWhereThatIsAskedFor) {
   ASSERT_TRUE(usable(measurement.status)) << measurement.message;
   EXPECT_NEAR(*measurement.value("core_clock"), 990e6, 1e6);
   EXPECT_THAT(measurement.warnings, Contains(HasSubstr("taken over")));
+}
+
+// B6
+TEST_F(LiveBoard, ALowerLimitThatIsEnforcedElsewhereGivesAStatus) {
+  const auto evaluator = open();
+  nvml.board().outer_limit_mw = 400'000;
+  evaluator->submit({1, 1, {Value(990.0), Value(700.0)}, false, 1e300, "time"});
+  const auto above = evaluator->wait(0);
+  EXPECT_FALSE(usable(above->measurement.status));
+  EXPECT_TRUE(above->disturbed) << "the limit may be another tomorrow";
+  EXPECT_TRUE(usable(measure(*evaluator, 990, 300).status));
+}
+
+// B1: no configuration’s status.
+TEST_F(LiveBoard, ALostDeviceEndsTheSession) {
+  const auto evaluator = open();
+  ASSERT_TRUE(usable(measure(*evaluator, 990).status));
+  nvml.add_fault("*", 15);
+  for (const double clock : {990.0, 600.0}) {
+    evaluator->submit({1, 1, {Value(clock), Value(700.0)}, false, 1e300, "time"});
+    EXPECT_THROW(evaluator->wait(0), UserError) << clock;
+  }
+  nvml.clear_faults();
+}
+
+// B9
+TEST_F(LiveBoard, ALimitThatTheDeviceIgnoresIsFoundByThePower) {
+  nvml.board().full_power = 3000;
+  nvml.board().ignores_limit = 1;
+  energy = true;
+  const auto evaluator = open();
+  const Measurement measurement = measure(*evaluator, 1980, 300);
+  EXPECT_EQ(measurement.status, Status::unsupported) << measurement.message;
+  EXPECT_FALSE(measurement.value("time"));
 }
 
 TEST_F(LiveBoard, APowerCapIsToldAndKeepsItsNumbers) {

@@ -9,6 +9,7 @@
 
 #include "ergotune/problem/load.hpp"
 #include "evaluate/scripted_workers.hpp"
+#include "measure/clock_watch.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian_host.hpp"
 
@@ -89,6 +90,19 @@ TEST_F(SlotControlsTest, APowerCapIsAPartOfTheSettingAndTold) {
   EXPECT_FALSE(controls->judge(at(1020), capped, false));
   EXPECT_EQ(capped.status, Status::ok);
   EXPECT_THAT(capped.warnings, Contains("asked 1020 MHz, ran 900 MHz, power cap"));
+}
+
+TEST_F(SlotControlsTest, APowerCapExcusesNothingElse) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  Measurement capped = that_ran_at(900, {"power cap", std::string(ClockWatch::kHeldDown) + ", at 800 MHz in 40 % of the looks"});
+  EXPECT_TRUE(controls->judge(at(1020), capped, false));
+  EXPECT_FALSE(controls->disturbed()) << "it is measured again first";
+  EXPECT_FALSE(controls->judge(at(1020), capped, true));
+  EXPECT_EQ(capped.status, Status::unsupported);
+  EXPECT_TRUE(controls->disturbed());
+  Measurement right = that_ran_at(1020);
+  EXPECT_FALSE(controls->judge(at(1020), right, false));
+  EXPECT_FALSE(controls->disturbed());
 }
 
 TEST_F(SlotControlsTest, WhatRanElsewhereIsRepeatedOnceAndThenAFailureWithoutNumbers) {

@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <thread>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/random.hpp"
@@ -276,6 +280,144 @@ TEST_F(QuietLiveBoard, IdlePowerIsMeasuredAndSubtracted) {
   const double taken = quantities["energy"]["value"].get<double>() - quantities["idle_subtracted_energy"]["value"].get<double>();
   EXPECT_NEAR(taken / quantities["time"]["value"].get<double>(), idle, 0.08 * idle);
   EXPECT_GT(quantities["idle_subtracted_energy"]["standard_error"], 0);
+}
+
+/// Another program on the machine that sets the device's clock once a second.
+class Tenant {
+ public:
+  Tenant(fake_nvml::FakeNvml& nvml, std::function<void(fake_nvml::Board&)> sets)
+      : thread_([this, &nvml, sets = std::move(sets)] {
+          while (!ended_) {
+            {
+              const fake_nvml::Lock lock(nvml.state());
+              sets(nvml.board());
+            }
+            for (int i = 0; i < 50 && !ended_; ++i) ::usleep(20'000);
+          }
+        }) {}
+  ~Tenant() {
+    ended_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;
+};
+
+// B1: a device that is lost is no configuration's status, and takes nothing from what was measured.
+TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
+  come_first();
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2, 3, 4, 5, 6]", "core_clock_mhz = [1010]"));
+  const auto tune = with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05", "--strategy",
+                          "brute_force", "--json"});
+  const auto store = folder.path() / "p.db";
+  for (const std::size_t rows_before : {3u, 6u}) {  // in the search, and in the confirmation
+    ChildProcess session = start_ergotune(folder, tune);
+    const double deadline = host_seconds() + 60;
+    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < rows_before)) ::usleep(20'000);
+    if (rows_before == 6) ::sleep(1);
+    nvml.add_fault("*", 15);
+    ::sleep(4);
+    nvml.clear_faults();
+    ASSERT_TRUE(session.wait(60));
+    EXPECT_EQ(nvml.board().locked, 0) << "put back once it was there again (B13)";
+    for (const auto& [configuration, statuses] : stored_rows(store))
+      for (const std::string& status : statuses) EXPECT_TRUE(status == "ok" || status == "not_converged") << configuration << status;
+    EXPECT_FALSE(json_of(ergotune(folder, {"show", "p.db", "--json"}))["best"].is_null());
+  }
+  const Json found = json_of(ergotune(folder, tune, 120));
+  EXPECT_FALSE(found["best"].is_null());
+  EXPECT_GE(found["resumed"], 5) << found;
+  EXPECT_EQ(found["resumed"].get<int>() + found["evaluated"].get<int>(), 6);
+}
+
+// B2: a clock that another program holds down is not excused by a power limit that would bind as well.
+TEST_F(QuietLiveBoard, APowerLimitExcusesNoOtherClock) {
+  come_first();
+  give_clocks(7, 100);
+  auto& b = nvml.board();
+  b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(1000 * power_at(b, 1, 1110, 60));
+  nvml.restart_boards();
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2]", "core_clock_mhz = [1210, 1410]"));
+  const auto store = folder.path() / "p.db";
+  ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
+                                                      "--strategy", "brute_force", "--no-confirm", "--json"}));
+  const double deadline = host_seconds() + 60;
+  while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).empty())) ::usleep(20'000);
+  const Tenant tenant(nvml, [](fake_nvml::Board& board) {
+    board.locked = 1;
+    board.locked_min = board.locked_max = 810;
+  });
+  ASSERT_TRUE(session.wait(120));
+  std::ifstream out(folder.path() / "out");
+  const Json found = Json::parse(out);
+  ASSERT_FALSE(found["top"].empty());
+  for (const Json& row : found["top"])
+    EXPECT_GT(row["quantities"]["core_clock"]["value"].get<double>(), 1050e6) << row;
+}
+
+// B4: who is disturbed twice is tried again at the end, when the disturbance may be over.
+TEST_F(QuietLiveBoard, WhatWasDisturbedIsTriedAgainAtTheEnd) {
+  come_first();
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [410, 610, 810, 1010]"));
+  std::optional<Tenant> tenant(std::in_place, nvml, [](fake_nvml::Board& board) { board.locked = 0; });
+  ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
+                                                      "--strategy", "brute_force", "--no-confirm", "--json"}));
+  ::sleep(6);
+  tenant.reset();
+  ASSERT_TRUE(session.wait(120));
+  std::ifstream out(folder.path() / "out");
+  EXPECT_EQ(Json::parse(out)["disturbed"], 0);
+  for (const auto& [configuration, statuses] : stored_rows(folder.path() / "p.db"))
+    for (const std::string& status : statuses) EXPECT_EQ(status, "ok") << configuration;
+  EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), 4u);
+}
+
+// B14: a clock that takes long to settle is waited for.
+TEST_F(QuietLiveBoard, AClockThatSettlesSlowlyIsWaitedFor) {
+  come_first();
+  give_clocks(6, 200);
+  nvml.board().clock_settling = 2;
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [610, 1010, 1410]"));
+  const Json found = json_of(ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--precision", "0.05",
+                                                    "--strategy", "brute_force", "--no-confirm", "--json"}), 120));
+  EXPECT_EQ(found["statuses"].value("unsupported", 0), 0) << found;
+  EXPECT_EQ(found["evaluated"], 3);
+}
+
+// D21: what a session of ours has set is no foreign setting.
+TEST_F(QuietLiveBoard, TheLockOfASessionIsItsOwn) {
+  give_clocks(6, 200);
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [610, 810, 1010]"));
+  ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store"}));
+  const double deadline = host_seconds() + 60;
+  while (host_seconds() < deadline && !nvml.board().locked) ::usleep(20'000);
+  for (int i = 0; i < 3; ++i) {
+    const Json status = json_of(ergotune(folder, {"clocks", "status", "--json"}))["devices"][0];
+    EXPECT_FALSE(status["journal"].is_null());
+    EXPECT_TRUE(status["foreign_setting"].is_null()) << status;
+    ::usleep(300'000);
+  }
+  ::kill(session.pid(), SIGINT);
+  ASSERT_TRUE(session.wait(60));
+  const fake_nvml::Lock lock(nvml.state());
+  EXPECT_EQ(nvml.board().locked, 0);
+}
+
+// M1: a load that runs elsewhere leaves the device nearly idle, and is no measure of its power over its clock.
+TEST_F(QuietLiveBoard, AModelOfALoadThatRanElsewhereIsNotKept) {
+  give_clocks(6, 200);
+  auto& b = nvml.board();
+  b.power_limit_mw = b.default_power_limit_mw = 290'000;
+  nvml.restart_boards();
+  folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2]", "core_clock_mhz = \"model\""));
+  const ProcessResult result = ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--json"}), 240);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "data/calibration" / (std::string(b.uuid) + ".model.json")));
+  EXPECT_EQ(b.locked, 0);
 }
 
 // Ctrl-C in a plan: nothing more is measured, no further stage begins, and it does not take long.

@@ -67,8 +67,25 @@ TEST(LooksAtABoard, FourOfThemTellAClockThatChanged) {
   looks.add(1500);
   EXPECT_THAT(looks.noted().warnings, ElementsAre("the clock changed while it was measured, from 2100 to 1500 MHz"));
   EXPECT_THAT(looks.noted(0).warnings, IsEmpty()) << "none was asked for";
-  looks.all[1].clock_reasons = {"power_cap"};
+  looks.all[2].clock_reasons = looks.all[3].clock_reasons = {"power_cap"};
   EXPECT_THAT(looks.noted().warnings, ElementsAre("power cap")) << "that explains it";
+}
+
+// B2: the power limit excuses what it holds down, and nothing else.
+TEST(LooksAtABoard, APowerCapExcusesNoOtherLooks) {
+  const auto held_down = Contains(HasSubstr(ClockWatch::kHeldDown));
+  const auto noted = [](int capped, int slower, std::vector<std::string> reasons) {
+    Looks looks;
+    for (int i = 0; i < capped; ++i) looks.add(1900, {"power_cap"});
+    for (int i = 0; i < slower; ++i) looks.add(1500, reasons);
+    return looks.noted().warnings;
+  };
+  EXPECT_THAT(noted(20, 0, {}), ElementsAre("power cap"));
+  EXPECT_THAT(noted(19, 1, {}), ElementsAre("power cap")) << "an edge";
+  EXPECT_THAT(noted(10, 10, {}), held_down);
+  EXPECT_THAT(noted(16, 4, {"application_clocks"}), held_down) << "another's lock";
+  for (const char* reason : {"thermal", "hardware_slowdown", "hardware_thermal", "power_brake"})
+    EXPECT_THAT(noted(10, 10, {"power_cap", reason}), held_down) << reason;
 }
 
 TEST(LooksAtABoard, ASingleOneOnAnEdgeIsNoChange) {

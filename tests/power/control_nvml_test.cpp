@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <thread>
 
 #include "ergotune/base/error.hpp"
+#include "power/journal.hpp"
 #include "power/nvml_controls.hpp"
 
 namespace ergotune {
@@ -157,6 +163,66 @@ TEST_F(NvmlControls, AStepThatFailsDoesNotKeepTheOthersFromBeingPutBack) {
   fake().clear_faults();
   EXPECT_TRUE(replay_stale_journals(environment).at(0).complete);
   EXPECT_EQ(fake().board().locked, 0);
+}
+
+// B6: a BMC or a module may hold a device to less than the driver's limit.
+TEST_F(NvmlControls, ALowerLimitThatIsEnforcedElsewhereIsNoLimitThatWasSet) {
+  auto session = open();
+  fake().board().outer_limit_mw = 400'000;
+  EXPECT_FALSE(session->set(kPower, 500).ok());
+  EXPECT_TRUE(session->set(kPower, 350).ok());
+  EXPECT_TRUE(session->check().ok());
+  fake().board().outer_limit_mw = 300'000;
+  EXPECT_FALSE(session->check().ok()) << "also one that comes later";
+}
+
+// B1
+TEST_F(NvmlControls, ALostDeviceIsToldFromASettingThatFails) {
+  const auto control = open_control("nvml:0", environment);
+  EXPECT_EQ(control->lost(), "");
+  fake().add_fault("nvmlDeviceSetGpuLockedClocks", 999);
+  EXPECT_FALSE(control->set(kCore, 1410).ok());
+  EXPECT_EQ(control->lost(), "");
+  fake().add_fault("*", 15);
+  EXPECT_NE(control->lost(), "");
+  fake().clear_faults();
+  EXPECT_EQ(control->lost(), "");
+}
+
+// B13
+TEST_F(NvmlControls, ADeviceThatIsLostWhenItsSessionEndsIsPutBackOnceItIsBack) {
+  auto session = open();
+  ASSERT_TRUE(session->set(kCore, 1410).ok());
+  fake().add_fault("*", 15);
+  std::thread back([] {
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    fake().clear_faults();
+  });
+  EXPECT_TRUE(session->finish().complete);
+  back.join();
+  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_EQ(fake().board().persistence, 0);
+}
+
+// B15: what was there before cannot be known, but no lock of ours stays.
+TEST_F(NvmlControls, LocksOfADamagedJournalAreReset) {
+  const auto leave_damaged = [&] {
+    const auto folder = StateFolder::open(environment.state_folder);
+    const auto file = folder.journal_file(fake().board().uuid);
+    std::ofstream(file) << "no journal";
+    ::chmod(file.c_str(), 0600);
+    fake().board().locked = fake().board().memory_locked = 1;
+  };
+  leave_damaged();
+  const auto reports = replay_stale_journals(environment);
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_FALSE(reports[0].complete) << "the limit is still to be looked at";
+  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_EQ(fake().board().memory_locked, 0);
+  leave_damaged();
+  EXPECT_THROW(open(), UserError);
+  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_NO_THROW(open());
 }
 
 TEST_F(NvmlControls, ForgedStepsAreRefused) {

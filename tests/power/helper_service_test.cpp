@@ -137,6 +137,23 @@ TEST_F(HelperService, LimitsTheRateOfLeases) {
   EXPECT_GE(refused, 30);
 }
 
+// B10: whoever connects anew for each lease has no other allowance.
+TEST_F(HelperService, LimitsTheRateOfLeasesOfAUserOverAllConnections) {
+  int taken = 0;
+  for (int i = 0; i < 100; ++i) {
+    auto client = come(1000);
+    taken += status(client, AcquireRequest{"tegra", "again", 0, false}) == ControlStatus::ok;
+    service->disconnect(client.number);
+  }
+  EXPECT_LE(taken, 40);
+  auto other = come(1001);
+  EXPECT_EQ(status(other, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+  service->disconnect(other.number);
+  now += 60;
+  auto later = come(1000);
+  EXPECT_EQ(status(later, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
+}
+
 TEST_F(HelperService, ClosesOnReplayedForeignAndBrokenMessages) {
   for (int kind = 0; kind < 5; ++kind) {
     auto client = come(1000);

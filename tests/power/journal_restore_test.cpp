@@ -111,6 +111,7 @@ TEST_F(RestoredJournals, AreWrittenAndReadWholeOrNotAtAll) {
   } catch (const Error& error) {
     words = error.what();
   }
+  EXPECT_FALSE(std::filesystem::exists(place.journal_file(journal.device_key).string() + ".new")) << "B16";
   for (const auto& fault : kFaults) {
     if (!std::string(here).starts_with(std::string(fault.what) + ",path")) continue;
     if (*fault.words)

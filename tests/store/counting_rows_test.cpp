@@ -64,6 +64,14 @@ TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
   EXPECT_FALSE(rows[0].searched) << "nobody knows what the search read";
 }
 
+// B1: stores of earlier versions hold means of failed rounds.
+TEST(CountingRows, AConfirmationThatFailedTakesNothingFromTheSearch) {
+  for (const auto& [status, counts] : {std::pair{Status::launch_error, "searched"}, std::pair{Status::unsupported, "searched"},
+                                       std::pair{Status::wrong_result, "mean"}, std::pair{Status::not_converged, "mean"}})
+    EXPECT_THAT(names(counting_rows({row_of(1, RowKind::search, "searched"), row_of(1, RowKind::confirmed, "mean", status)}, {})),
+                ElementsAre(counts));
+}
+
 TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
   EXPECT_THAT(
       names(counting_rows(

@@ -13,6 +13,8 @@ namespace ergotune::test {
 class FakeEvaluator : public Evaluator {
  public:
   std::function<Measurement(const Configuration&, int time_measured)> measure;
+  /// Whether the device's conditions disturbed a measurement; empty: none.
+  std::function<bool(const Configuration&, int time_measured)> disturbed;
   std::size_t capacity_value = 1;
   Provenance provenance_value = Provenance::measured;
   std::map<ConfigurationIndex, int> measured;
@@ -39,9 +41,11 @@ class FakeEvaluator : public Evaluator {
     if (journal_) journal_->about_to_run(request, 0);
     if (before_result) before_result(results);
     ++results;
+    const int time = measured[request.index]++;
     return EvaluationResult{.id = request.id,
                             .index = request.index,
-                            .measurement = measure(request.configuration, measured[request.index]++)};
+                            .measurement = measure(request.configuration, time),
+                            .disturbed = disturbed && disturbed(request.configuration, time)};
   }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override {

@@ -304,6 +304,60 @@ TEST_F(SessionTest, InterruptionEndsCleanlyWithTheBestSoFar) {
   EXPECT_TRUE(store.unfinished(id).empty()) << "what was cancelled is nobody's fault";
 }
 
+// B4: a disturbance is a condition of the device, not a property of the configuration that met it.
+TEST_F(SessionTest, WhatWasDisturbedIsTriedAgainAtTheEndAndNeverStored) {
+  evaluator.disturbed = [](const Configuration& c, int time) { return c == at(3, 1) && time == 0; };
+  options.confirm = false;
+  {
+    Store store = open_store();
+    const SessionResult result = run(&store, session_of(store));
+    EXPECT_EQ(space.configuration(result.best.front().index), at(3, 1));
+    EXPECT_EQ(evaluator.requests.back().configuration, at(3, 1)) << "at the end, when the disturbance may be over";
+    EXPECT_EQ(result.disturbed, 0u);
+  }
+  evaluator.measured.clear();
+  std::filesystem::remove(folder / "results.db");
+  evaluator.disturbed = [](const Configuration& c, int) { return c == at(3, 1); };
+  {
+    Store store = open_store();
+    const SessionResult result = run(&store, session_of(store));
+    EXPECT_EQ(result.disturbed, 1u);
+    EXPECT_EQ(evaluator.measured[*space.index_of(at(3, 1))], 2);
+    EXPECT_EQ(store.rows(session_of(store)).size(), space.size() - 1);
+  }
+  evaluator.measured.clear();
+  evaluator.disturbed = {};
+  Store store = open_store();
+  const SessionResult again = run(&store, session_of(store));
+  EXPECT_EQ(again.evaluated, 1u) << "the same command measures what has no result";
+  EXPECT_EQ(space.configuration(again.best.front().index), at(3, 1));
+}
+
+// B1: what fails while it is confirmed is not confirmed; what the search measured stays.
+TEST_F(SessionTest, AConfirmationThatFailsTakesNothingFromTheSearch) {
+  evaluator.measure = [](const Configuration& c, int time) {
+    return time == 0 ? bowl(c, time) : failed(Status::launch_error, "the device is in use");
+  };
+  Store store = open_store();
+  const std::int64_t session = session_of(store);
+  const SessionResult result = run(&store, session);
+  ASSERT_FALSE(result.best.empty());
+  EXPECT_EQ(space.configuration(result.best.front().index), at(3, 1));
+  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_FALSE(result.probability_best);
+  EXPECT_EQ(result.best.front().measurement.warnings.size(), 1u) << "why it is not confirmed";
+  for (const StoredRow& row : store.results(session)) EXPECT_TRUE(usable(row.measurement.status));
+  EXPECT_EQ(evaluator.measured[*space.index_of(at(3, 1))], 4) << "three rounds, once";
+}
+
+TEST_F(SessionTest, AWrongResultInTheConfirmationCounts) {
+  evaluator.measure = [](const Configuration& c, int time) {
+    return time == 0 || c != at(3, 1) ? bowl(c, time) : failed(Status::wrong_result, "another value");
+  };
+  const SessionResult result = run();
+  EXPECT_NE(space.configuration(result.best.front().index), at(3, 1));
+}
+
 TEST_F(SessionTest, TimeBudgetEnds) {
   options.budget.seconds = 0.05;
   options.confirm = false;
@@ -543,7 +597,11 @@ TEST(Confirm, RoundsAreCombinedWithTheirScatter) {
   EXPECT_NEAR(mean.standard_error("time"), 0.1 / std::sqrt(3.0), 1e-9);
   EXPECT_EQ(mean.quantities.at("time").n, 21);
   rounds.push_back(failed(Status::timeout, "now it hangs"));
-  EXPECT_EQ(combine(rounds).status, Status::timeout);
+  EXPECT_NEAR(combine(rounds).value("time").value(), 1.1, 1e-12) << "it worked before: the device's conditions";
+  EXPECT_EQ(combine(rounds).warnings.size(), 1u);
+  rounds.push_back(failed(Status::wrong_result, "another value"));
+  EXPECT_EQ(combine(rounds).status, Status::wrong_result);
+  EXPECT_EQ(combine({failed(Status::timeout, "it hangs")}).status, Status::timeout);
 }
 
 }  // namespace

@@ -39,6 +39,9 @@ struct EvaluationResult {
   /// UUID, else id, of the device that ran it: filled by live evaluators; empty where nothing ran (a configuration that
   /// does not compile).
   std::string board = {};
+  /// The device ran under another setting than was asked for, however often it was set: a failure of the device's
+  /// conditions, which is not kept as a property of the configuration.
+  bool disturbed = false;
 };
 
 /// One of several devices that an evaluator shares its requests among.

@@ -51,7 +51,7 @@ struct ControlSessionOptions {
   /// Gives up on a guardian that does not answer within this time (s).
   double guardian_timeout = 10;
   /// Rounds of restoring, with pauses of 0.1, 0.2, 0.4 ... s between them. A guardian whose session died
-  /// makes three more.
+  /// makes three more, and one whose device is lost begins again with three more.
   int restore_attempts = 6;
 };
 

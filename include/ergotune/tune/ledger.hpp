@@ -39,6 +39,9 @@ struct Entry {
   std::optional<Measurement> searched;
   /// Which of several devices measured it; empty where it is the session's.
   std::string board = {};
+  /// It has no result, because the device was disturbed each time (EvaluationResult): not stored, and measured when it is
+  /// wanted again.
+  bool disturbed = false;
 };
 
 /// A configuration that a source wants, by its index in the ledger's space.
@@ -131,6 +134,8 @@ class Ledger : private RunJournal {
   /// The mean of a finished confirmation counts from now on, with its metrics.
   void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
                const std::string& board = {});
+  /// Adds a warning to what is known of a configuration in this run.
+  void warn(ConfigurationIndex index, const std::string& warning) { entries_.at(index).measurement.warnings.push_back(warning); }
   void end_run(const std::string& why);
 
   /// Measured by this ledger; rounds of confirmations are not counted.
@@ -149,6 +154,7 @@ class Ledger : private RunJournal {
     Configuration configuration;
     bool noted = false;  ///< the store says that it runs
     double since = 0;    ///< s since the epoch when it began to run
+    bool again = false;  ///< disturbed before
   };
 
   void about_to_run(const EvaluationRequest& request, std::size_t slot) override;
@@ -158,8 +164,10 @@ class Ledger : private RunJournal {
   void remember(Entry entry);
   /// Asks the source and hands out; true while something happened.
   bool hand_out(Source& source);
-  void submit(const Wanted& wanted);
+  void submit(const Wanted& wanted, bool again = false);
   void accept(EvaluationResult result, Source& source);
+  /// What the device's conditions disturbed is tried once more when the source has nothing else; true while there is some.
+  bool retry_disturbed();
   void drop_outstanding();
   /// Nothing is handed out: those who watch have asked for a pause, or for an end.
   bool held();
@@ -184,6 +192,8 @@ class Ledger : private RunJournal {
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;
+  std::vector<Wanted> disturbed_;  ///< wait for the end of the source
+  double disturbed_at_ = 0;        ///< when the last was; host_seconds()
   std::map<std::size_t, std::uint64_t> on_slot_;  ///< what was noted last, by slot
   std::exception_ptr fault_;
 };

@@ -106,6 +106,7 @@ struct SessionResult : Confidence {  // of best[0]
   std::vector<BoardResult> boards;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
+  std::uint64_t disturbed = 0;  ///< without a result, because the device ran elsewhere each time (Entry::disturbed)
   std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)
   double seconds = 0;
   double tuner_seconds = 0;  ///< our own time: not compiler, not kernel

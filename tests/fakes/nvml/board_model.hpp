@@ -74,7 +74,7 @@ inline double power_at(const Board& b, double activity, double mhz, double tempe
 inline double requested_clock(const Board& b) {
   double target = top_clock(b);
   if (b.application_clocks_set) target = std::min<double>(target, b.application_graphics);
-  if (b.locked) target = std::clamp<double>(target, b.locked_min, b.locked_max);
+  if (b.locked && b.time >= b.locked_at + b.clock_settling) target = std::clamp<double>(target, b.locked_min, b.locked_max);
   if (b.low_memory_max_graphics && memory_clock(b) < b.memory_clocks[0])
     target = std::min<double>(target, b.low_memory_max_graphics);
   return target;
@@ -170,9 +170,13 @@ inline double last_tick(double phase, double period, double now) {
   return phase + std::floor((now - phase) / period + 1e-9) * period;
 }
 
+inline std::uint32_t enforced_limit_mw(const Board& b) {
+  return b.outer_limit_mw ? std::min(b.outer_limit_mw, b.power_limit_mw) : b.power_limit_mw;
+}
+
 /// Governor: follows the settings, steps down past the power limit, rests when idle.
 inline void govern(Board& b) {
-  const double limit = b.power_limit_mw * 1e-3;
+  const double limit = b.ignores_limit ? 1e9 : enforced_limit_mw(b) * 1e-3;
   const double grid = b.graphics_clock_count > 1 ? b.graphics_clocks[0] - b.graphics_clocks[1] : 15.0;
   const double requested = requested_clock(b);
   if (b.filtered_power > limit) {

@@ -12,7 +12,7 @@
 namespace fake_nvml {
 
 inline constexpr std::uint32_t kMagic = 0x4c4d564e;
-inline constexpr std::uint32_t kLayout = 7;
+inline constexpr std::uint32_t kLayout = 8;
 inline constexpr int kMaxDevices = 8;
 inline constexpr int kMaxClocks = 256;
 inline constexpr int kMaxMemoryClocks = 4;
@@ -94,6 +94,10 @@ struct Board {
   std::uint32_t default_application_graphics, default_application_memory;
   std::uint32_t power_limit_mw, default_power_limit_mw, min_power_limit_mw, max_power_limit_mw;
   int persistence;
+  std::uint32_t outer_limit_mw;  ///< a lower limit that something outside of the driver enforces; 0: none
+  int ignores_limit;             ///< takes a power limit and draws what it likes
+  double clock_settling;         ///< s that a lock of the clock takes to have an effect
+  double locked_at;              ///< model time of the last lock
 
   // physics: P = p0 + leakage * (T - ambient) + (activity_floor + activity) * C * f * V(f)^2
   double p0, full_power;  ///< W; full_power: activity 1 at the top clock, cold

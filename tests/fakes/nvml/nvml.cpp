@@ -574,7 +574,7 @@ FAKE int nvmlDeviceGetPowerManagementDefaultLimit(void* device, unsigned* mw) {
 }
 FAKE int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* mw) {
   const Call call("nvmlDeviceGetEnforcedPowerLimit", device, true);
-  return call.failed() ? call.result : give(mw, call.board->power_limit_mw);
+  return call.failed() ? call.result : give(mw, enforced_limit_mw(*call.board));
 }
 FAKE int nvmlDeviceGetPowerManagementLimitConstraints(void* device, unsigned* low, unsigned* high) {
   const Call call("nvmlDeviceGetPowerManagementLimitConstraints", device, true);
@@ -609,6 +609,7 @@ FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned low, unsigned high)
       return mhz;
     };
     b.locked = 1;
+    b.locked_at = b.time;
     b.locked_min = listed(low);
     b.locked_max = listed(high);
     return ok;
