@@ -35,6 +35,7 @@ struct Runner::State {
   const Problem& problem;
   MeasureOptions options;
   Constants constants;
+  DeviceChecksum checksums;
   ProblemBuffers buffers;
   OutputCheck outputs;
   KernelChecks kernel_checks;
@@ -51,10 +52,12 @@ struct Runner::State {
         problem(p),
         options(std::move(o)),
         constants(p.constants_for(d.info().name, d.info().properties)),
+        checksums(d),
         buffers(d, argument_lists(p), constants, nullptr, swapped_buffers(p)),
         outputs(p, d, buffers, options),
         kernel_checks(p, d, buffers, constants),
         timer(device, options) {
+    if (options.verify) buffers.watch_inputs(checksums);
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
     for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options, &notes}));
   }
@@ -121,7 +124,7 @@ bool Runner::State::check(LoadedRound& round, const Configuration& configuration
                           Measurement& result) {
   if (!options.verify || !kernel_checks.wanted()) return !outputs.wanted() || verify(round, reference_only, result);
   if (!kernel_checks.verify(round, configuration, result)) return false;
-  if (!outputs.wanted()) return true;
+  if (!outputs.wanted()) return outputs.memory_intact(result);
   const Quantity of_kernels = result.quantities["error"];
   buffers.restore();
   timer.once(round.workload());
@@ -276,6 +279,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (!right) return;
   }
   if (run.reference_only) return;
+  const auto known_before = result.quantities;
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
@@ -293,6 +297,11 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   watch.end();
   watch.note(result, run.asked_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);
+  // A later launch may do what the first did not: the next configuration must not be blamed for it.
+  if (outputs.wanted() && !outputs.memory_intact(result)) {
+    result.quantities = known_before;
+    result.times.clear();
+  }
 }
 
 Runner::Runner(Device& device, const Problem& problem, MeasureOptions options)
