@@ -172,6 +172,7 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
           ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)
           : "trimmed mean of device events";
   if (options.cold_cache) time.method += ", cold cache";
+  if (timing.overhead > 0) time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
   result.quantities["time"] = time;
   if (timing.gave_up) {
     result.warnings.push_back("stopped early: its interval lies above the best so far");

@@ -27,6 +27,7 @@ struct TimingResult {
   std::vector<double> samples;  ///< s per round
   TimeEstimate estimate;
   std::size_t launches_per_sample = 1;
+  double overhead = 0;  ///< s per sample that the events and the beginning of the launches take: left out of samples
   bool converged = false;
   /// Racing: stopped because its interval lies above give_up_above.
   bool gave_up = false;
@@ -47,7 +48,7 @@ class Timer {
   double once(Workload& workload);
   /// Samples until the interval is narrow enough, the caps are reached, or it cannot win any more. `expected`
   /// is what a round takes as far as known. `between` is called (with the queue empty) before each batch of
-  /// samples.
+  /// samples. Where the device has graphs, a round takes what it takes within one.
   TimingResult measure(Workload& workload, double expected, double give_up_above,
                        const std::function<void()>& between, const RepetitionHooks* hooks);
 
@@ -55,13 +56,25 @@ class Timer {
   void flush();
 
  private:
+  /// What a sample takes beyond its rounds.
+  struct Overhead {
+    double value = 0, error = 0;  ///< s; standard error
+    double sample = 1e300;        ///< asked with samples of so many s
+  };
+  const Overhead& overhead(Workload& workload, double expected, std::size_t launches, bool watched,
+                           const std::function<void()>& between);
+  double beyond_pitch(Workload& workload, double expected, std::size_t launches, bool watched);
   void unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out);
+  void cold(Workload& workload, std::size_t samples, std::vector<double>& out);
   void observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
                 std::vector<double>& out);
 
   Device& device_;
   const MeasureOptions& options_;
   MarkerPool markers_;
+  /// Queued behind others and (watched) by themselves; of single launches and of graphs.
+  Overhead overheads_[2][2];
+  bool leads_in_ = false;  ///< samples are preceded by one that does not count
   std::unique_ptr<Buffer> flush_;
   unsigned char flush_byte_ = 0;
 };
