@@ -56,7 +56,7 @@ struct Runner::State {
         buffers(d, argument_lists(p), constants, nullptr, swapped_buffers(p)),
         outputs(p, d, buffers, options),
         kernel_checks(p, d, buffers, constants),
-        timer(device, options) {
+        timer(device, options, &checksums) {
     if (options.verify) buffers.watch_inputs(checksums);
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
     for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options, &notes}));
@@ -193,20 +193,26 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
   if (observation.empty()) return;
   if (!timing.gave_up) {
     const double seconds = timing.estimate.value;
-    const auto prepare = [this](bool everything) {
-      if (everything || buffers.has_in_out()) buffers.restore(everything);
+    const auto prepare = [this] {
+      if (buffers.has_in_out()) buffers.restore();
       if (options.cold_cache) timer.flush();
+    };
+    // What restoring has left in the caches must not be counted as the kernel's: it is written back first. Where rounds may follow
+    // each other as they are, one of them then brings the caches back to what they are in a row of rounds.
+    const auto prepare_own = [this, &workload] {
+      buffers.restore(true);
+      if (options.cold_cache) return timer.flush();
+      if (timer.sweep() && !buffers.has_in_out()) workload.launch(1);
     };
     if (observation.wants(ObserverPhase::launches)) {
       // As many as there were samples, as far as they fit into the time that those may take.
       const auto fitting = static_cast<std::size_t>(std::max(3.0, options.max_seconds / seconds));
-      observation.single_launches(device, workload, std::min(timing.samples.size(), fitting),
-                                  [&] { prepare(false); });
+      observation.single_launches(device, workload, std::min(timing.samples.size(), fitting), prepare);
     }
     if (observation.wants(ObserverPhase::stream))
       observation.stream(device, workload, seconds, options.stream_seconds_limit);
     if (observation.wants(ObserverPhase::own))
-      observation.own_passes(device, workload, [&] { prepare(true); });
+      observation.own_passes(device, workload, prepare_own);
   }
   observation.collect(result, timing.gave_up);
 }

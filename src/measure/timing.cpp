@@ -27,7 +27,15 @@ double Timer::once(Workload& workload) {
   return device_.seconds_between(markers_[0], markers_[1]);
 }
 
+bool Timer::sweep() {
+  return sweeps_ && !device_.info().is_cpu && sweeps_->sweep(flush_buffer());
+}
+
 void Timer::flush() {
+  if (!sweep()) device_.fill(flush_buffer(), ++flush_byte_);
+}
+
+Buffer& Timer::flush_buffer() {
   if (!flush_) {
     // Twice the cache, because a write-back cache may keep lines of a buffer of its own size alive.
     double bytes = 0x1p25;  // 32 MiB
@@ -35,7 +43,7 @@ void Timer::flush() {
       bytes = std::max(bytes, 2 * size->second.as_real());
     flush_ = device_.allocate(static_cast<std::size_t>(bytes));
   }
-  device_.fill(*flush_, ++flush_byte_);
+  return *flush_;
 }
 
 void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& out) {

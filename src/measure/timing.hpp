@@ -8,6 +8,7 @@
 #include "ergotune/device/device.hpp"
 #include "ergotune/measure/runner.hpp"
 #include "ergotune/measure/workload.hpp"
+#include "measure/device_checksum.hpp"
 #include "measure/estimate.hpp"
 
 namespace ergotune {
@@ -41,8 +42,9 @@ struct RepetitionHooks {
 
 class Timer {
  public:
-  Timer(Device& device, const MeasureOptions& options)
-      : device_(device), options_(options), markers_(device) {}
+  /// With `sweeps` the cache is emptied by reading: nothing is left to be written back while a sample runs.
+  Timer(Device& device, const MeasureOptions& options, DeviceChecksum* sweeps = nullptr)
+      : device_(device), options_(options), markers_(device), sweeps_(sweeps) {}
 
   /// Device seconds of one round, waiting for it.
   double once(Workload& workload);
@@ -54,8 +56,11 @@ class Timer {
 
   /// Drives everything else out of the last-level cache, queued with the launches.
   void flush();
+  /// The same by reading alone, which leaves nothing to be written back; false where the device cannot.
+  bool sweep();
 
  private:
+  Buffer& flush_buffer();
   /// What a sample takes beyond its rounds.
   struct Overhead {
     double value = 0, error = 0;  ///< s; standard error
@@ -72,6 +77,7 @@ class Timer {
   Device& device_;
   const MeasureOptions& options_;
   MarkerPool markers_;
+  DeviceChecksum* sweeps_;
   /// Queued behind others and (watched) by themselves; of single launches and of graphs.
   Overhead overheads_[2][2];
   bool leads_in_ = false;  ///< samples are preceded by one that does not count
