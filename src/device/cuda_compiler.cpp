@@ -58,7 +58,7 @@ class CudaCompiler : public Compiler {
     // a user's own architecture may be a virtual one, for which there is no binary
     const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
     device::PackedCode packed{program.code(binary)};
-    device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code);
+    device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code, job.disassemble);
     result.bytes = packed.pack();
     return result;
   }

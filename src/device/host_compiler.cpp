@@ -185,8 +185,11 @@ class HostCompiler : public Compiler {
   /// Runs a compiler; gives its warnings, throws its errors.
   static std::string run(const std::vector<std::string>& command) {
     ProcessResult result;
+    ProcessOptions options;
+    // Without a PATH compilers do not find their own parts.
+    if (environment_variable("PATH").empty()) options.environment["PATH"] = "/usr/local/bin:/usr/bin:/bin";
     try {
-      result = run_process(command);
+      result = run_process(command, options);
     } catch (const NoProcess& error) {
       throw UserError(fmt::format("no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, -n), or "
                                   "memory is short", error.what()));
@@ -197,6 +200,11 @@ class HostCompiler : public Compiler {
     std::string words = result.err + result.out;
     if (result.signal != 0) words += fmt::format("{} was ended by signal {}", command.front(), result.signal);
     if (words.empty()) words = fmt::format("{} ended with exit code {}", command.front(), result.exit_code);
+    for (const char* sign : {"fatal error: cannot execute '", "fatal error: cannot find 'ld'", "error: unable to execute command: Executable"})
+      if (words.find(sign) != std::string::npos)
+        throw UserError(fmt::format("the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing is "
+                                    "stored for it: install what it needs, or set CC, CXX or FC",
+                                    command.front(), words.substr(0, words.find('\n'))));
     throw DeviceError(DeviceFault::compile, words, result.exit_code);
   }
 };

@@ -175,8 +175,8 @@ std::string disassemble(const std::string& cubin) {
   return listing;
 }
 
-void note_instructions(PackedCode& packed, std::string_view function, std::string_view ptx) {
-  packed.instructions = mix_of_sass(disassemble(packed.code), function);
+void note_instructions(PackedCode& packed, std::string_view function, std::string_view ptx, bool disassembled) {
+  if (disassembled) packed.instructions = mix_of_sass(disassemble(packed.code), function);
   packed.instructions_from = "SASS";
   if (!packed.instructions.empty()) return;
   packed.instructions = mix_of_ptx(ptx, function);

@@ -104,7 +104,7 @@ inline constexpr cl_bitfield CL_MEM_READ_WRITE = 1u << 0;
 inline constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1u << 1;
 inline constexpr cl_properties CL_QUEUE_PRIORITY_HIGH_KHR = 1, CL_QUEUE_PRIORITY_LOW_KHR = 4;
 inline constexpr cl_uint CL_BUFFER_CREATE_TYPE_REGION = 0x1220;
-inline constexpr cl_uint CL_KERNEL_NUM_ARGS = 0x1191;
+inline constexpr cl_uint CL_KERNEL_NUM_ARGS = 0x1191, CL_KERNEL_ARG_TYPE_NAME = 0x1198;
 inline constexpr cl_int CL_COMPLETE = 0;
 
 struct cl_buffer_region {
@@ -160,6 +160,8 @@ struct Api : DriverTable {
   EntryPoint<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelWorkGroupInfo{
       this, "clGetKernelWorkGroupInfo"};
   EntryPoint<cl_int(cl_kernel, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelInfo{this, "clGetKernelInfo"};
+  EntryPoint<cl_int(cl_kernel, cl_uint, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelArgInfo{
+      this, "clGetKernelArgInfo", Need::optional};
   EntryPoint<cl_int(cl_kernel)> clReleaseKernel{this, "clReleaseKernel"};
   EntryPoint<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
                const std::size_t*, cl_uint, const cl_event*, cl_event*)>

@@ -156,7 +156,7 @@ std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lo
   if (!job) return std::nullopt;
   if (lost.why == Lost::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
-  if (!desk.own && !std::exchange(job->compiled_again, true)) return std::nullopt;
+  if ((!desk.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
   return Failure{job, Status::compile_error, lost.in_words("the compiler")};
 }
 

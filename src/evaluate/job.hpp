@@ -27,10 +27,12 @@ struct Job {
   std::set<std::size_t> refused_by;
   /// It ran under another setting and is being run once more.
   bool again = false;
-  /// The runner that compiled it has ended, and it is being compiled once more.
+  /// The runner that compiled it has ended, or its compiler was killed, and it is being compiled once more.
   bool compiled_again = false;
   /// It ran under conditions of the node that its board's reference did not meet, and is being run once more.
   bool disturbed = false;
+  /// Its runner was killed while it ran, and it is being run once more.
+  bool killed = false;
   /// Requests that came later and went before it.
   int passed_by = 0;
   /// By kernel of the problem: what the code depends on, and the code once it is there.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "ergotune/base/clock.hpp"
@@ -10,6 +12,11 @@
 namespace ergotune {
 
 using namespace protocol;
+
+bool Lost::killed() const {
+  constexpr std::array kSent = {SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+  return why == Why::ended && std::find(kSent.begin(), kSent.end(), ending.signal) != kSent.end();
+}
 
 std::string Lost::in_words(const std::string& who) const {
   if (why == Why::damaged) return "the worker was damaged: " + damage;

@@ -20,6 +20,8 @@ struct Lost {
   Link::Ending ending;
   std::string damage;  ///< Why::damaged: what was wrong with its messages
 
+  /// By a signal that other processes or the system send, not by a fault of what it ran.
+  bool killed() const;
   /// How `who` ended, with its last words.
   std::string in_words(const std::string& who) const;
 };

@@ -140,8 +140,10 @@ std::optional<Slot::Finished> Slot::take(const Lost& lost) {
           : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
   failed.measure_seconds = seat_.since_asked();  // a hang costs its time limit
   busy_ += failed.measure_seconds;
-  results_ += !job_->reference_only;
-  return Finished{std::exchange(job_, nullptr), std::move(failed), false};
+  // Whoever killed it may have had reasons of their own, or memory was short for another process's sake.
+  const bool wanted_again = lost.killed() && !std::exchange(job_->killed, true);
+  results_ += !wanted_again && !job_->reference_only;
+  return Finished{std::exchange(job_, nullptr), std::move(failed), wanted_again};
 }
 
 void Slot::cancel() {

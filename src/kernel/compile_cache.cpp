@@ -44,6 +44,7 @@ std::string CompileCache::key(const CompileJob& job, const std::string& compiler
   for (const ArgumentSignature& argument : job.arguments) {
     add_part(all, fmt::format("{} {}", static_cast<int>(argument.kind), to_string(argument.type)));
   }
+  if (job.disassemble) add_part(all, "disassembled");
   return content_hash(all);
 }
 

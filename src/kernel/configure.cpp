@@ -8,6 +8,7 @@
 #include "device/backend.hpp"
 #include "ergotune/base/error.hpp"
 #include "problem/checks.hpp"
+#include "problem/code_names.hpp"
 #include "problem/includes.hpp"
 
 namespace ergotune {
@@ -132,6 +133,7 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   for (const Argument& argument : arguments_of(problem, kernel))
     if (argument.passed(scope)) passed.push_back(argument);
   job.arguments = signature_of(passed);
+  job.disassemble = names_instructions(problem);
   return job;
 }
 

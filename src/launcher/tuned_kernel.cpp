@@ -297,6 +297,7 @@ TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, co
     }
   }
   Job job{make_compile_job(problem_, *kernel_, site.info, constants, configuration), {}};
+  job.job.disassemble = false;
   // Sizes that the source does not name would make every size code of its own.
   std::erase_if(job.job.defines, [&](const auto& define) { return problem_.constants.contains(define.first) && !words_.contains(define.first); });
   job.key = CompileCache::key(job.job, site.identity);

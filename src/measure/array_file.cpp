@@ -39,7 +39,7 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw UserError(fmt::format("cannot read {}, which {}", file.string(), what), place);
+  if (!in) throw UserError(fmt::format("cannot read {}, which {} (paths in a problem file start at its folder)", file.string(), what), place);
   const std::size_t offset = data_offset(in, file, type, what, place);
   in.seekg(0, std::ios::end);
   const std::size_t size = static_cast<std::size_t>(in.tellg()) - offset;

@@ -28,8 +28,8 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
   constexpr double kElasticity = 2.5, kElasticityDeviation = 1;
   // A limit is held to within about this much on average over seconds (0.1-0.2 % seen on an H100).
   constexpr double kLimitDeviation = 0.002;
-  // Standard deviation of ln(launch rate) between readings of a board that does not hunt, at most.
-  constexpr double kStillRate = 0.002;
+  // How far a swing goes to either side, over its standard deviation: 1.41 for a sine.
+  constexpr double kPeak = 1.5;
   std::vector<double> x, y;  // ln of the launch rate, ln of power over the limit
   for (const PowerOver& reading : power_series(sensor, span, axis.pauses())) {
     const double launches = axis.launches_at(reading.to) - axis.launches_at(reading.from);
@@ -60,10 +60,10 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
     }
     scatter = std::max(squares / static_cast<double>(n - 2), 1e-8);
   }
-  // A rate that does not move is no hunt: a board that sits below its limit (a controller's dead band), or whose cap bit is
-  // stuck, goes on as it does. Above its limit none goes on.
-  const bool still = xx < static_cast<double>(n) * kStillRate * kStillRate;
-  if (still && y_mean < -kLimitDeviation) return std::nullopt;
+  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a board that sits below its limit (a
+  // controller's dead band, clocks in steps), or whose cap bit is stuck, goes on as it does. Above its limit none goes on.
+  const double swing = xx > 0 ? std::abs(xy) / std::sqrt(xx * static_cast<double>(n)) : 0;
+  if (y_mean < -(kLimitDeviation + kPeak * swing)) return std::nullopt;
   // The line meets the limit (y = 0) at x = x_mean - y_mean / e.
   const double log_rate = x_mean - y_mean / elasticity;
   const double line = scatter / static_cast<double>(n) / (elasticity * elasticity);

@@ -203,10 +203,9 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
   return {combine(per_launch), combine(power)};
 }
 
-/// Where a power limit holds the board down: what the kernel does there in the long run, instead.
+/// Where a power limit holds the board down: energy and power in the long run, instead. Time stays what was measured.
 void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
-                 const EnergyOptions& options, EnergyAndPower& found,
-                 std::map<std::string, Quantity>& quantities) {
+                 const EnergyOptions& options, EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
@@ -231,10 +230,6 @@ void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis
   watts.standard_error = energy.standard_error / best->seconds;
   watts.degrees = best->degrees;
   watts.n = best->n;
-  Quantity& time = quantities["time"];
-  time.value = best->seconds;
-  time.standard_error = best->seconds * best->relative_error;
-  time.method = energy.method;
 }
 
 /// Energy, power and idle-subtracted energy with their intervals. Kept so that 1.96 standard errors are the
@@ -342,7 +337,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     result.message = "no energy: " + found.energy.why_not;
     return result;
   }
-  take_capped(trace, span, axis, options, found, result.quantities);
+  take_capped(trace, span, axis, options, found);
   note_energy(trace, options, found, per, result);
   note_board(trace, result);
   note_corrected(options, per, result);

@@ -107,6 +107,10 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedRound::F
                                           Measurement& result, double& error) {
   const Verification& verification = checked.verification();
   const ExpectedOutputs actual = contents_of(*checked.kernel, first.names);
+  for (const Argument& argument : checked.kernel->arguments)
+    if (argument.kind == Argument::Kind::buffer && argument.access == Access::read && inputs.at(argument.name) != actual.at(argument.name))
+      result.message += fmt::format("{}kernel \"{}\" changes argument \"{}\", which it declares \"read\"",
+                                    result.message.empty() ? "" : "; ", checked.kernel->name, argument.name);
   for (const auto& [name, contents] : expected(checked, first, inputs, configuration)) {
     const auto& wanted = verification.outputs;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;

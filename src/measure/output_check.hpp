@@ -20,8 +20,8 @@ class OutputCheck {
   OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options);
 
   void set_verifier(Verifier verifier) { verifier_ = std::move(verifier); }
-  /// Whether outputs are looked at.
-  bool wanted() const { return verifier_ || compares(); }
+  /// Whether what a round leaves is looked at.
+  bool wanted() const { return verifier_ || verifies(); }
   /// True once there are expected outputs to compare with (or none are wanted).
   bool has_reference() const { return expected_.has_value() || !compares(); }
   /// The same of every output that this configuration's kernels are given.
@@ -29,11 +29,15 @@ class OutputCheck {
   /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
   /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
+  /// False where kernels have written outside of their buffers, or to an input: then the measurement says so, and all memory is
+  /// as at first.
+  bool memory_intact(Measurement& result);
   /// What is expected of this configuration, where the reference follows it. Throws UserError when the reference fails.
   void expect(const Configuration& configuration);
 
  private:
-  bool compares() const;
+  bool verifies() const { return options_.verify && problem_.verification.kind != Verification::Kind::none; }
+  bool compares() const { return verifies() && !buffers_.outputs().empty(); }
   void read(const std::string& name);
   bool compared(const std::string& name) const;
   void keep_first(Measurement& result);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
@@ -58,9 +59,9 @@ ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const
 }
 
 ProblemBuffers::~ProblemBuffers() {
-  if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.foreign && slot.written; })) return;
+  if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.foreign; })) return;
   try {
-    restore();
+    restore(true);
     device_.synchronise();
   } catch (const DeviceError&) {
     // A kernel's fault has taken the context along, and with it what was in it.
@@ -151,14 +152,14 @@ void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
   }
 }
 
-/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. Memory of somebody
-/// else that no kernel writes needs none.
+/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. The caller's memory that no
+/// kernel is declared to write is copied where there is room: only a kernel that writes it all the same makes that necessary.
 void ProblemBuffers::keep_copies() {
   for (const bool output : {true, false}) {
     for (Slot& slot : slots_) {
-      if (slot.written != output || (slot.foreign && !slot.written)) continue;
+      if (slot.written != output) continue;
       keep_copy(slot);
-      if (slot.foreign && !slot.pristine) slot.contents = first_contents(slot.argument->name);
+      if (slot.foreign && slot.written && !slot.pristine) slot.contents = first_contents(slot.argument->name);
     }
   }
 }
@@ -247,6 +248,51 @@ std::string ProblemBuffers::written_outside() {
   }
   if (!message.empty()) repair();
   return message;
+}
+
+void ProblemBuffers::watch_inputs(DeviceChecksum& checksums) {
+  checksums_ = &checksums;
+  // A CPU's own memory is compared as fast as it is summed up.
+  if (device_.info().is_cpu) return;
+  for (Slot& slot : slots_)
+    if (!slot.written) slot.checksum = checksums_->of(slot.live->inside());
+}
+
+std::string ProblemBuffers::changed_inputs() {
+  if (!checksums_) return {};
+  std::string message;
+  for (const Slot& slot : slots_) {
+    if (slot.written || (slot.checksum && slot.checksum == checksums_->of(slot.live->inside()))) continue;
+    const auto place = first_change(slot);
+    if (!place && !(slot.checksum && slot.contents.empty() && !slot.pristine)) continue;
+    message += fmt::format("{}argument \"{}\" is declared \"read\", and its contents are changed", message.empty() ? "" : "; ",
+                           slot.argument->name);
+    message += place ? fmt::format(", first at element {}", *place / size_of(slot.argument->type))
+                     : "; with no copy of them they stay so";
+  }
+  if (!message.empty()) repair();
+  return message;
+}
+
+/// The first byte that differs from what a buffer held at first, by a copy of that; nullopt where none does or there is none.
+std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const {
+  constexpr std::size_t kPart = std::size_t{4} << 20;
+  if (slot.contents.empty() && !slot.pristine) return std::nullopt;
+  std::vector<std::byte> now(std::min(kPart, slot.bytes)), before(slot.contents.empty() ? now.size() : 0);
+  for (std::size_t from = 0; from < slot.bytes; from += kPart) {
+    const std::size_t count = std::min(kPart, slot.bytes - from);
+    device_.read(slot.live->inside(), std::span(now).first(count), from);
+    std::span<const std::byte> expected = std::span(slot.contents);
+    if (before.empty()) {
+      expected = expected.subspan(from, count);
+    } else {
+      device_.read(*slot.pristine, std::span(before).first(count), from + (slot.foreign ? 0 : GuardedBuffer::kBefore));
+      expected = std::span(before).first(count);
+    }
+    if (std::memcmp(now.data(), expected.data(), count) == 0) continue;
+    return from + static_cast<std::size_t>(std::mismatch(expected.begin(), expected.end(), now.begin()).first - expected.begin());
+  }
+  return std::nullopt;
 }
 
 /// From the host's copies, where there are any: those on the device may have been written as well.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "ergotune/device/device.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "kernel/round.hpp"
+#include "measure/device_checksum.hpp"
 #include "measure/guarded_buffer.hpp"
 
 namespace ergotune {
@@ -63,6 +65,12 @@ class ProblemBuffers {
   /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's
   /// copies; empty when none was.
   std::string written_outside();
+  /// From here on changed_inputs() looks at them: takes what they hold now for what they ought to hold.
+  /// `checksums` must live as long.
+  void watch_inputs(DeviceChecksum& checksums);
+  /// Which buffers that no kernel is declared to write have other contents than at first, and where; puts all memory back as
+  /// written_outside() does. Empty when none has.
+  std::string changed_inputs();
 
  private:
   struct Slot {
@@ -74,6 +82,7 @@ class ProblemBuffers {
     std::vector<std::byte> contents;  ///< as first filled; of memory of somebody else only where nothing else holds it
     std::unique_ptr<GuardedBuffer> live;
     std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
+    std::optional<std::uint64_t> checksum = std::nullopt;  ///< of an input as first filled, where the device computes it
   };
   const Slot& slot(const std::string& name) const { return slots_[by_name_.at(name)]; }
   void add(const Argument& argument, std::size_t position, const Constants& constants,
@@ -85,12 +94,14 @@ class ProblemBuffers {
   void keep_copies();
   void keep_copy(Slot& slot);
   void repair();
+  std::optional<std::size_t> first_change(const Slot& slot) const;
 
   Device& device_;
   std::vector<Slot> slots_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::string> outputs_;
   BufferNames final_names_;
+  DeviceChecksum* checksums_ = nullptr;  ///< null: inputs are not watched
 };
 
 }  // namespace ergotune

@@ -35,6 +35,7 @@ struct Runner::State {
   const Problem& problem;
   MeasureOptions options;
   Constants constants;
+  DeviceChecksum checksums;
   ProblemBuffers buffers;
   OutputCheck outputs;
   KernelChecks kernel_checks;
@@ -52,10 +53,12 @@ struct Runner::State {
         problem(p),
         options(std::move(o)),
         constants(p.constants_for(d.info().name, d.info().properties)),
+        checksums(d),
         buffers(d, argument_lists(p), constants, nullptr, swapped_buffers(p)),
         outputs(p, d, buffers, options),
         kernel_checks(p, d, buffers, constants),
-        timer(device, options) {
+        timer(device, options, &checksums) {
+    if (options.verify) buffers.watch_inputs(checksums);
     for (const Parameter& parameter : problem.parameters) parameter_names.push_back(parameter.name);
     for (const ObserverSpec& spec : problem.observers) add(make_observer(spec, {device.info(), options, &notes}));
   }
@@ -122,7 +125,7 @@ bool Runner::State::check(LoadedRound& round, const Configuration& configuration
                           Measurement& result) {
   if (!options.verify || !kernel_checks.wanted()) return !outputs.wanted() || verify(round, reference_only, result);
   if (!kernel_checks.verify(round, configuration, result)) return false;
-  if (!outputs.wanted()) return true;
+  if (!outputs.wanted()) return outputs.memory_intact(result);
   const Quantity of_kernels = result.quantities["error"];
   buffers.restore();
   timer.once(round.workload());
@@ -170,6 +173,7 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
           ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)
           : "trimmed mean of device events";
   if (options.cold_cache) time.method += ", cold cache";
+  if (timing.overhead > 0) time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
   result.quantities["time"] = time;
   if (timing.gave_up) {
     result.warnings.push_back("stopped early: its interval lies above the best so far");
@@ -190,20 +194,26 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
   if (observation.empty()) return;
   if (!timing.gave_up) {
     const double seconds = timing.estimate.value;
-    const auto prepare = [this](bool everything) {
-      if (everything || buffers.has_in_out()) buffers.restore(everything);
+    const auto prepare = [this] {
+      if (buffers.has_in_out()) buffers.restore();
       if (options.cold_cache) timer.flush();
+    };
+    // What restoring has left in the caches must not be counted as the kernel's: it is written back first. Where rounds may follow
+    // each other as they are, one of them then brings the caches back to what they are in a row of rounds.
+    const auto prepare_own = [this, &workload] {
+      buffers.restore(true);
+      if (options.cold_cache) return timer.flush();
+      if (timer.sweep() && !buffers.has_in_out()) workload.launch(1);
     };
     if (observation.wants(ObserverPhase::launches)) {
       // As many as there were samples, as far as they fit into the time that those may take.
       const auto fitting = static_cast<std::size_t>(std::max(3.0, options.max_seconds / seconds));
-      observation.single_launches(device, workload, std::min(timing.samples.size(), fitting),
-                                  [&] { prepare(false); });
+      observation.single_launches(device, workload, std::min(timing.samples.size(), fitting), prepare);
     }
     if (observation.wants(ObserverPhase::stream))
       observation.stream(device, workload, seconds, options.stream_seconds_limit);
     if (observation.wants(ObserverPhase::own))
-      observation.own_passes(device, workload, [&] { prepare(true); });
+      observation.own_passes(device, workload, prepare_own);
   }
   observation.collect(result, timing.gave_up);
 }
@@ -278,6 +288,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (!right) return;
   }
   if (run.reference_only) return;
+  const auto known_before = result.quantities;
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
@@ -295,6 +306,11 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   watch.end();
   watch.note(result, run.asked_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);
+  // A later launch may do what the first did not: the next configuration must not be blamed for it.
+  if (outputs.wanted() && !outputs.memory_intact(result)) {
+    result.quantities = known_before;
+    result.times.clear();
+  }
 }
 
 Runner::Runner(Device& device, const Problem& problem, MeasureOptions options)

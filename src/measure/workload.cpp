@@ -35,6 +35,7 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
   // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these rounds are
   // queued launch by launch.
   asked_ = std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
+  recordable_ = !asked_;
   arrange();
 }
 
@@ -68,7 +69,8 @@ void KernelWorkload::launch(std::size_t rounds) {
   if (steps_.empty() || rounds == 0) return;
   // One kernel over and over: the device knows how to do that fast.
   if (steps_.size() == 1 && steps_.front().queue == 0) {
-    device_.launch(*kernels_[steps_.front().kernel], rounds * steps_.front().launches);
+    launch_long_graphs(rounds);
+    if (rounds > 0) device_.launch(*kernels_[steps_.front().kernel], rounds * steps_.front().launches);
     return;
   }
   if (launch_graphs(rounds)) return;
@@ -113,10 +115,29 @@ bool KernelWorkload::launch_graphs(std::size_t& rounds) {
       for (std::size_t i = 0; i < fitting; ++i) launch_round();
     });
   }
-  if (long_graph_)
-    for (; rounds >= rounds_of_long_; rounds -= rounds_of_long_) device_.launch_graph(*long_graph_);
+  launch_long_graphs(rounds);
   for (; rounds > 0; --rounds) device_.launch_graph(*graph_);
   return true;
+}
+
+void KernelWorkload::launch_long_graphs(std::size_t& rounds) {
+  if (long_graph_)
+    for (; rounds >= rounds_of_long_; rounds -= rounds_of_long_) device_.launch_graph(*long_graph_);
+}
+
+bool KernelWorkload::prepare(std::size_t rounds) {
+  if (rounds == rounds_of_long_ && long_graph_) return true;
+  long_graph_.reset();
+  rounds_of_long_ = 0;
+  std::size_t launches = 0;
+  for (const WorkloadStep& step : steps_) launches += step.launches;
+  if (!recordable_ || rounds == 0 || launches == 0 || rounds > kMostGraphSteps / launches) return false;
+  long_graph_ = device_.record_graph([&] {
+    for (std::size_t i = 0; i < rounds; ++i) launch_round();
+  });
+  recordable_ = long_graph_ != nullptr;
+  if (recordable_) rounds_of_long_ = rounds;
+  return recordable_;
 }
 
 void KernelWorkload::launch_marked(const Mark& mark) { launch_round(&mark); }

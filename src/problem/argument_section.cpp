@@ -48,14 +48,6 @@ void read_fill_table(const Table& table, Argument& argument, const std::filesyst
   } else if (const auto file = table.optional_text("file")) {
     fill.kind = Fill::Kind::file;
     fill.file = (folder / *file).lexically_normal();
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(fill.file, error)) {
-      throw UserError(
-          fmt::format("the file {} that fills argument \"{}\" does not exist (paths start at the folder of "
-                      "the problem file)",
-                      fill.file.string(), argument.name),
-          table.place_of(*table.find("file")));
-    }
   } else {
     fill.kind = Fill::Kind::random;
     read_random(table, argument);

@@ -1,6 +1,7 @@
 #include "problem/code_names.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "ergotune/problem/quantity.hpp"
 
@@ -19,6 +20,19 @@ std::vector<std::string> code_names_in(const Problem& problem, const Restriction
     if (!parameter && !of_a_device) names.push_back(name);
   }
   return names;
+}
+
+bool names_instructions(const Problem& problem) {
+  constexpr std::string_view kSign = "static_";
+  const auto has = [&](const std::string& text) { return text.find(kSign) != text.npos; };
+  const auto any = [&](const std::vector<std::string>& names) { return std::any_of(names.begin(), names.end(), has); };
+  return has(problem.objective.text) ||
+         std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
+                     [&](const Restriction& restriction) { return any(code_names_in(problem, restriction)); }) ||
+         std::any_of(problem.metrics.begin(), problem.metrics.end(), [&](const Metric& metric) { return any(metric.expression.names()); }) ||
+         std::any_of(problem.plans.begin(), problem.plans.end(), [&](const PlanSpec& plan) {
+           return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const PlanStageSpec& stage) { return has(stage.objective); });
+         });
 }
 
 std::vector<Restriction> restrictions_of_space(const Problem& problem) {

@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "ergotune/problem/program.hpp"
+#include "problem/code_names.hpp"
 #include "problem/compiled_code.hpp"
 #include "problem/document.hpp"
 #include "problem/includes.hpp"
@@ -210,6 +211,8 @@ std::string identity_of(const Problem& problem) {
                   {"verification", describe(problem.verification)},
                   {"simulation", plain(problem.simulation)}};
   if (!problem.steps.empty()) json["steps"] = describe_list(problem.steps);
+  // Counts of instructions are those of another level of code where they are asked for.
+  if (names_instructions(problem)) json["instructions"] = "machine code";
   if (problem.program) json["program"] = document::describe(*problem.program, home_of(problem.file));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -2,6 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "device/packed_code.hpp"
 #include "device/nvrtc_api.hpp"
 #include "device_fixtures.hpp"
@@ -9,6 +15,7 @@
 using namespace ergotune;
 using namespace ergotune::test;
 using testing::HasSubstr;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -39,6 +46,26 @@ TEST_F(NvrtcTest, CompilesToABinaryWithMacros) {
   const auto binary = open_compiler("cuda:sm_90")->compile(f);
   EXPECT_TRUE(is_cubin(binary.bytes));
   EXPECT_EQ(binary.entry, "f");
+}
+
+// It takes longer to start than most kernels take to compile.
+TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreAskedFor) {
+  const fs::path folder = fs::temp_directory_path() / ("ergotune-nvdisasm-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const fs::path program = folder / "nvdisasm", started = folder / "started";
+  std::ofstream(program) << "#!/bin/sh\ntouch '" << started.string() << "'\n";
+  fs::permissions(program, fs::perms::owner_all);
+  ::setenv("ERGOTUNE_NVDISASM", program.c_str(), 1);
+  auto f = job("extern \"C\" __global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; }", "f");
+  const auto compiler = open_compiler("cuda:sm_90");
+  const auto cheap = device::PackedCode::unpack(compiler->compile(f).bytes);
+  EXPECT_FALSE(fs::exists(started));
+  EXPECT_EQ(cheap.instructions_from, "PTX");
+  EXPECT_EQ(cheap.instructions.at("static_fma"), 1);
+  f.disassemble = true;
+  compiler->compile(f);
+  EXPECT_TRUE(fs::exists(started));
+  fs::remove_all(folder);
 }
 
 TEST_F(NvrtcTest, TemplatesGiveTheirLoweredName) {

@@ -158,6 +158,12 @@ TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
 }
 
 // A configuration that does without it.
+TEST_F(OpenclTest, ABufferIsNoImage) {
+  const auto x = upload(*device_, std::vector<int>{0});
+  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(read_only image2d_t x) {}", "f")));
+  EXPECT_EQ(fault_of([&] { kernel->bind({}, {of(*x)}); }), DeviceFault::unsupported);
+}
+
 TEST_F(OpenclTest, LocalMemoryMayBeOfNoSize) {
   const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(local int* room, global int* x) { x[0] = 7; }", "f")));
   const auto x = upload(*device_, std::vector<int>{0});

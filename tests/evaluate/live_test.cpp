@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 constexpr const char* kProblem = R"toml(
 name = "modes"
 [parameters]
-mode = ["good", "broken", "crash", "endless", "wrong", "slow"]
+mode = ["good", "broken", "crash", "endless", "wrong", "slow", "lasting"]
 [kernel]
 function = "work"
 arguments = [
@@ -33,7 +33,8 @@ arguments = [
 ]
 [kernel.source.c]
 text = '''
-enum { good, broken, crash, endless, wrong, slow };
+#include <unistd.h>
+enum { good, broken, crash, endless, wrong, slow, lasting };
 static volatile int sink;
 void work(int n, const float* a, float* b) {
   for (int i = 0; i < n; ++i) b[i] = 2 * a[i];
@@ -41,6 +42,7 @@ void work(int n, const float* a, float* b) {
   if (mode == endless) for (;;) sink = 1;
   if (mode == wrong) b[3] = 77;
   if (mode == slow) for (int i = 0; i < 200000; ++i) sink = i;
+  if (mode == lasting) usleep(200000);
 #ifdef FAIL
 #error does not compile
 #endif
@@ -190,26 +192,39 @@ TEST_F(LiveTest, CancelDropsEverythingAndTheEvaluatorGoesOn) {
   EXPECT_TRUE(usable(results.at(3).status)) << results.at(3).message;
 }
 
-TEST_F(LiveTest, ARunnerThatTheSystemKillsIsReplaced) {
+/// Kills the runner so many times, each time when it runs something.
+void kill_runner(LiveEvaluator& evaluator, const std::atomic<int>& runs, int times) {
+  for (int killed = 0; killed < times; ++killed) {
+    for (int i = 0; i < 3000 && runs <= killed; ++i) ::usleep(10'000);
+    ::usleep(100'000);
+    const int pid = evaluator.runner_pid();
+    ASSERT_GT(pid, 0);
+    ::kill(pid, SIGKILL);
+  }
+}
+
+TEST_F(LiveTest, WhatRanWhenItsRunnerWasKilledIsTriedOnceMore) {
   options.time_limit = 30;  // longer than it takes to get there on a busy machine
   struct Journal : RunJournal {
-    std::atomic<bool> runs{false};
-    void about_to_run(const EvaluationRequest&, std::size_t) override { runs = true; }
+    std::atomic<int> runs{0};
+    void about_to_run(const EvaluationRequest&, std::size_t) override { ++runs; }
   } journal;
   LiveEvaluator evaluator(problem, options);
   evaluator.set_journal(&journal);
-  evaluator.submit(request(1, "endless"));
-  for (int i = 0; i < 3000 && !journal.runs; ++i) ::usleep(10'000);
-  ::usleep(200'000);
-  const int pid = evaluator.runner_pid();
-  ASSERT_GT(pid, 0);
-  ::kill(pid, SIGKILL);
-  const auto first = collect(evaluator, 1);
-  ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(first.at(1).status, Status::runtime_error);
-  EXPECT_THAT(first.at(1).message, HasSubstr("memory ran out"));
-  evaluator.submit(request(2, "good"));
-  EXPECT_TRUE(usable(collect(evaluator, 1).at(2).status));
+  evaluator.submit(request(1, "lasting"));
+  kill_runner(evaluator, journal.runs, 1);
+  const auto innocent = collect(evaluator, 1);
+  ASSERT_EQ(innocent.size(), 1u);
+  EXPECT_TRUE(usable(innocent.at(1).status)) << innocent.at(1).message;
+  journal.runs = 0;
+  evaluator.submit(request(2, "endless"));
+  kill_runner(evaluator, journal.runs, 2);
+  const auto twice = collect(evaluator, 1);
+  ASSERT_EQ(twice.size(), 1u);
+  EXPECT_EQ(twice.at(2).status, Status::runtime_error);
+  EXPECT_THAT(twice.at(2).message, HasSubstr("memory ran out"));
+  evaluator.submit(request(3, "good"));
+  EXPECT_TRUE(usable(collect(evaluator, 1).at(3).status));
 }
 
 TEST_F(LiveTest, AnUnknownDeviceIsTheUsersMistake) {

@@ -25,6 +25,31 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+TEST(SpaceCommand, NeedsNoDataFiles) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml", R"toml(
+[parameters]
+B = [1, 2, 4]
+[kernel]
+function = "f"
+arguments = [
+  { name = "x", type = "float32", count = 8, fill = { file = "absent.bin" } },
+  { name = "y", type = "float32", count = 8, access = "write" },
+]
+[kernel.source.c]
+text = "void f(const float* x, float* y) { for (int i = 0; i < 8; ++i) y[i] = x[i]; }"
+[verification.files]
+y = "expected.bin"
+)toml");
+  EXPECT_EQ(test::json_of(test::ergotune(folder, {"space", "p.toml", "--json"}))["valid"], 3);
+  const auto refused = test::ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("p.toml:7"));
+  EXPECT_THAT(refused.err, HasSubstr("absent.bin"));
+  EXPECT_EQ(test::ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--budget", "2", "-q"}).exit_code, 0)
+      << "what runs no kernel needs no data";
+}
+
 TEST(SpaceCommand, CountsThePlainJsonForm) {
   test::TemporaryFolder folder;
   folder.write("space.json", kPlain);

@@ -47,6 +47,22 @@ CompileJob job_of(const Problem& problem) {
   return make_compile_job(problem, problem.kernel(), device, {}, default_values(problem));
 }
 
+TEST(CompileJobs, CountInstructionsOfMachineCodeOnlyWhereTheyAreNamed) {
+  const auto disassembles = [](const auto& change) {
+    Problem problem;
+    problem.kernel().sources.push_back({.language = Language::c, .text = "void f(void) {}"});
+    problem.kernel().function = Template::parse("f");
+    change(problem);
+    return job_of(problem).disassemble;
+  };
+  EXPECT_FALSE(disassembles([](Problem&) {}));
+  EXPECT_FALSE(disassembles([](Problem& p) { p.metrics.push_back({"m", Expression::parse("registers / time")}); }));
+  EXPECT_TRUE(disassembles([](Problem& p) { p.metrics.push_back({"m", Expression::parse("static_fma / time")}); }));
+  EXPECT_TRUE(disassembles([](Problem& p) { p.restrictions.push_back({.expression = Expression::parse("static_spills == 0")}); }));
+  EXPECT_TRUE(disassembles([](Problem& p) { p.objective.text = "time subject to static_spills <= 0"; }));
+  EXPECT_TRUE(disassembles([](Problem& p) { p.plans.push_back({"p", {{.objective = "max static_fma"}}}); }));
+}
+
 // `ergotune tune p.toml` in its own folder is the commonest call; the compiler runs elsewhere.
 TEST(CompileJobs, FindHeadersBesideTheSourceHoweverTheProblemIsNamed) {
   const WorkingFolder here;

@@ -16,6 +16,7 @@ namespace {
 using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Lists = std::vector<std::vector<Argument>>;
 
@@ -152,7 +153,7 @@ TEST_F(ProblemBuffersTest, MemoryOfSomebodyElseIsUsedWhereItIsAndPutBack) {
   const std::size_t room = device.memory;
   {
     auto buffers = make({{foreign("x", Access::read, x), foreign("y", Access::read_write, y)}});
-    EXPECT_EQ(room - device.memory, kCount * sizeof(float)) << "a copy of what is written, and of nothing else";
+    EXPECT_EQ(room - device.memory, 2 * kCount * sizeof(float)) << "a copy of each";
     EXPECT_EQ(bound(buffers, kept[0], 0).floats(), x.data());
     ASSERT_EQ(bound(buffers, kept[0], 1).floats(), y.data());
     y[5] = 42;
@@ -174,6 +175,35 @@ TEST_F(ProblemBuffersTest, MemoryOfSomebodyElseIsKeptOnTheHostWhereTheDeviceHasN
   y[5] = 42;
   buffers.restore();
   EXPECT_EQ(y[5], 2);
+}
+
+TEST_F(ProblemBuffersTest, ChangedInputsAreNamedAndPutBack) {
+  auto buffers = make({{buffer("a", Access::read), buffer("b", Access::read), buffer("c", Access::write)}});
+  DeviceChecksum checksums(device);
+  buffers.watch_inputs(checksums);
+  EXPECT_EQ(buffers.changed_inputs(), "");
+  std::vector<std::byte> before, after;
+  buffers.read("a", before);
+  bound(buffers, kept[0], 0).floats()[17] += 1;
+  bound(buffers, kept[0], 2).floats()[3] += 1;
+  const std::string words = buffers.changed_inputs();
+  EXPECT_THAT(words, HasSubstr("\"a\""));
+  EXPECT_THAT(words, HasSubstr("element 17"));
+  EXPECT_THAT(words, Not(HasSubstr("\"b\"")));
+  EXPECT_THAT(words, Not(HasSubstr("\"c\"")));
+  buffers.read("a", after);
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(buffers.changed_inputs(), "");
+}
+
+TEST_F(ProblemBuffersTest, AnInputOfTheCallersThatIsChangedIsNamedAndPutBack) {
+  std::vector<float> x(kCount, 1.0f);
+  auto buffers = make({{foreign("x", Access::read, x)}});
+  DeviceChecksum checksums(device);
+  buffers.watch_inputs(checksums);
+  x[9] = 5;
+  EXPECT_THAT(buffers.changed_inputs(), HasSubstr("\"x\""));
+  EXPECT_EQ(x, std::vector<float>(kCount, 1.0f));
 }
 
 TEST_F(ProblemBuffersTest, MemoryOnAnotherKindOfDeviceIsCopied) {

@@ -12,6 +12,7 @@
 #include "ergotune/measure/runner.hpp"
 #include "ergotune/measure/workload.hpp"
 #include "ergotune/problem/load.hpp"
+#include "measure/device_checksum.hpp"
 #include "measure/timing.hpp"
 
 namespace ergotune {
@@ -112,6 +113,40 @@ TEST_P(RealDevice, WritingBeforeTheBeginningIsAWrongResult) {
   const Measurement m = measure(copying("out[i] = in[i]; if (i == 0) out[-1] = 1;"));
   EXPECT_EQ(m.status, Status::wrong_result);
   EXPECT_THAT(m.message, HasSubstr("at element -1"));
+}
+
+TEST_P(RealDevice, AnInputThatIsChangedIsAWrongResultWithTheArgumentsName) {
+  const Measurement m = measure(copying("out[i] = in[i]; if (i == 700) in[i] += 1;"));
+  EXPECT_EQ(m.status, Status::wrong_result);
+  EXPECT_THAT(m.message, HasSubstr("\"in\""));
+  EXPECT_THAT(m.message, HasSubstr("element 700"));
+}
+
+TEST_P(RealDevice, AChecksumDependsOnEveryByteAndItsPlace) {
+  if (GetParam() == "host") GTEST_SKIP() << "the host compares its memory itself";
+  DeviceChecksum checksum(*device);
+  for (const std::size_t bytes : {1u, 7u, 8u, 1027u, 3u << 20}) {
+    std::vector<std::byte> contents(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) contents[i] = static_cast<std::byte>(i * 37 + 1);
+    const auto whole = device->allocate(bytes + 4096);
+    const auto inside = device->view(*whole, 4096, bytes);
+    const auto sum_of = [&] {
+      device->write(*inside, contents);
+      return checksum.of(*inside);
+    };
+    const auto first = sum_of();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(sum_of(), first);
+    for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
+      contents[at] ^= std::byte{1};
+      EXPECT_NE(sum_of(), first) << at << " of " << bytes;
+      contents[at] ^= std::byte{1};
+    }
+    if (bytes > 16) {
+      std::swap_ranges(contents.begin(), contents.begin() + 8, contents.begin() + 8);
+      EXPECT_NE(sum_of(), first) << "words in another order";
+    }
+  }
 }
 
 TEST_P(RealDevice, InputsAreGuardedAsWell) {

@@ -103,6 +103,42 @@ TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {
   EXPECT_NEAR(m.value("time").value(), 1e-6, 1e-12);
 }
 
+TEST_F(RunnerTest, AnInputThatIsChangedIsTheFaultOfTheConfigurationThatChangesIt) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    right(0)(launch);
+    launch.buffers[1]->floats()[5] = 7;
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  const Measurement guilty = measure(runner, 32);
+  EXPECT_EQ(guilty.status, Status::wrong_result);
+  EXPECT_THAT(guilty.message, HasSubstr("\"a\""));
+  EXPECT_FALSE(guilty.value("time"));
+  EXPECT_EQ(measure(runner, 64).status, Status::ok) << "the next one has its inputs anew";
+}
+
+TEST_F(RunnerTest, AnInputThatOnlyALaterLaunchChangesIsFoundAsWell) {
+  int launches = 0;
+  device.kernels["double_32"] = [&](const FakeLaunch& launch) {
+    right(0)(launch);
+    if (++launches == 5) launch.buffers[1]->floats()[5] = 7;
+    return 1e-3;
+  };
+  Runner runner(device, problem, options);
+  const Measurement guilty = measure(runner, 32);
+  EXPECT_EQ(guilty.status, Status::wrong_result);
+  EXPECT_FALSE(guilty.value("time"));
+  EXPECT_TRUE(guilty.times.empty());
+  EXPECT_EQ(measure(runner, 64).status, Status::ok);
+}
+
+TEST_F(RunnerTest, AKernelWithoutDeclaredOutputsMayChangeNothing) {
+  problem.kernel().arguments[2].access = Access::read;
+  EXPECT_EQ(measure(32).status, Status::wrong_result);
+  problem.verification.kind = Verification::Kind::none;
+  EXPECT_EQ(measure(32).status, Status::ok);
+}
+
 TEST_F(RunnerTest, WrongOutputAgainstTheFirstCorrectOne) {
   device.kernels["double_64"] = [](const FakeLaunch& launch) {
     right(0)(launch);

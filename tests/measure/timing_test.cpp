@@ -49,6 +49,72 @@ TEST_F(Timing, ShortRoundsShareASample) {
   EXPECT_EQ(measure(rounds, 3e-6).launches_per_sample, 1u);
 }
 
+/// Rounds of one length on a device with graphs, where each queued launch or graph takes a while to begin.
+struct Graphed : Rounds {
+  double single, graph;
+  std::size_t taken_down = 0;
+  Graphed(test::FakeDevice& d, double seconds, double s, double g) : Rounds(d, {seconds}), single(s), graph(g) {}
+  bool prepare(std::size_t rounds) override {
+    taken_down = rounds;
+    return rounds > 0;
+  }
+  void launch(std::size_t rounds) override {
+    for (; taken_down > 0 && rounds >= taken_down; rounds -= taken_down) {
+      device.now += graph;
+      Rounds::launch(taken_down);
+    }
+    for (; rounds > 0; --rounds) {
+      device.now += single;
+      Rounds::launch(1);
+    }
+  }
+};
+
+TEST_F(Timing, WhatEventsAndBeginningsAddIsLeftOut) {
+  for (const double seconds : {5e-6, 4e-5, 1.4e-4, 2.8e-4, 7e-4, 3e-3}) {
+    for (const bool cold : {false, true}) {
+      options.cold_cache = cold;
+      Graphed rounds(device, seconds, 3.8e-6, 5e-6);
+      const auto result = measure(rounds, seconds);
+      EXPECT_NEAR(result.estimate.value, seconds, 1e-4 * seconds) << seconds << (cold ? " cold" : "");
+      EXPECT_NEAR(result.overhead, result.launches_per_sample > 1 ? 5e-6 : 3.8e-6, 1e-9);
+    }
+  }
+  options.cold_cache = false;
+  Graphed slow(device, 0.02, 3.8e-6, 5e-6);
+  measure(slow, 0.02);
+  EXPECT_EQ(slow.launches, 7u) << "of long kernels it does not matter";
+}
+
+TEST_F(Timing, ObserversDoNotLengthenWhatTheyWatch) {
+  Graphed rounds(device, 4e-5, 9e-6, 1e-5);
+  const RepetitionHooks hooks{[] {}, [] {}, [] {}};
+  Timer timer(device, options);
+  EXPECT_NEAR(timer.measure(rounds, 4e-5, 1e300, {}, &hooks).estimate.value, 4e-5, 1e-8);
+}
+
+TEST_F(Timing, TheOverheadIsMeasuredOnceForKernelsOfAboutALength) {
+  Timer timer(device, options);
+  Graphed first(device, 2e-4, 3.8e-6, 5e-6), second(device, 4e-4, 3.8e-6, 5e-6), short_one(device, 1e-5, 3.8e-6, 5e-6);
+  timer.measure(first, 2e-4, 1e300, {}, nullptr);
+  timer.measure(second, 4e-4, 1e300, {}, nullptr);
+  const auto alone = second.launches;
+  timer.measure(second, 4e-4, 1e300, {}, nullptr);
+  EXPECT_LT(second.launches - alone, alone) << "of single launches for the first time";
+  timer.measure(short_one, 1e-5, 1e300, {}, nullptr);
+  EXPECT_EQ(timer.measure(short_one, 1e-5, 1e300, {}, nullptr).launches_per_sample, 30u);
+}
+
+TEST_F(Timing, InputsAreRestoredBeforeTheOverheadIsMeasuredWithRoundsThatChangeThem) {
+  Graphed rounds(device, 5e-5, 3.8e-6, 5e-6);
+  std::vector<std::size_t> restored;
+  Timer timer(device, options);
+  const auto result = timer.measure(rounds, 5e-5, 1e300, [&] { restored.push_back(rounds.launches); }, nullptr);
+  EXPECT_EQ(result.launches_per_sample, 2u) << "no more than 0.1 ms take";
+  EXPECT_EQ(restored.front(), 0u);
+  EXPECT_EQ(restored.size(), 6u);
+}
+
 TEST_F(Timing, BeginsWithTheLeastAndEndsWithTheMost) {
   options.min_repeats = 5;
   options.max_repeats = 40;

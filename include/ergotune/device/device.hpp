@@ -61,6 +61,9 @@ struct CompileJob {
   std::string function;
   /// Host languages need it: the call itself is compiled along with the function. Others leave it unused.
   std::vector<ArgumentSignature> arguments;
+  /// Instructions are to be counted in the machine code, by a disassembler that is started for it; else in what the compiler
+  /// gives anyway.
+  bool disassemble = false;
 };
 
 /// A configuration's failure while compiling or running, kept apart from the tool's own errors: it becomes a status.

@@ -17,6 +17,12 @@ class Workload {
   /// Queues so many rounds, each beginning when the one before has ended; returns without waiting. Markers
   /// that are recorded into the device's main queue before and after enclose them. Throws DeviceError.
   virtual void launch(std::size_t rounds) = 0;
+  /// From here on launch() queues as many rounds as one graph, with nothing between them; 0: no longer. False where the device
+  /// does not take them down as one, or they are too many.
+  virtual bool prepare(std::size_t rounds) {
+    static_cast<void>(rounds);
+    return false;
+  }
 };
 
 /// One kernel's part in a round.
@@ -44,6 +50,7 @@ class KernelWorkload : public Workload {
   KernelWorkload& operator=(const KernelWorkload&) = delete;
   ~KernelWorkload() override;
   void launch(std::size_t rounds) override;
+  bool prepare(std::size_t rounds) override;
 
   const std::vector<WorkloadStep>& steps() const { return steps_; }
   /// Queues one round, `mark` called before and after each step with the step's position and its queue (null: the
@@ -71,6 +78,7 @@ class KernelWorkload : public Workload {
   void launch_section(Section& section, const Mark* mark);
   void launch_gated(std::size_t rounds);
   bool launch_graphs(std::size_t& rounds);
+  void launch_long_graphs(std::size_t& rounds);
 
   Device& device_;
   std::vector<LoadedKernel*> kernels_;
@@ -83,7 +91,7 @@ class KernelWorkload : public Workload {
   /// One round, and several, as the device has taken them down.
   std::unique_ptr<LaunchGraph> graph_, long_graph_;
   std::size_t rounds_of_long_ = 0, last_step_ = 0;
-  bool ran_ = false, asked_ = false;
+  bool ran_ = false, asked_ = false, recordable_ = true;
 };
 
 }  // namespace ergotune
