@@ -64,12 +64,12 @@ class Session:
         return self._core.next_round()
 
     def read(self, buffer: str, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """An argument's contents as the last round left them."""
+        """An argument's contents as the last round left them, in one dimension, as they lie in memory."""
         return np.frombuffer(self._core.read_bytes(buffer), dtype=dtype).copy()
 
     def write(self, buffer: str, contents: ArrayLike) -> None:
-        """New contents of an argument, for the next round; an array of its type and size."""
-        self._core.write_bytes(buffer, np.ascontiguousarray(contents).tobytes())
+        """New contents of an argument, for the next round; an array of its type, size and order in memory."""
+        self._core.write_bytes(buffer, _core.in_memory_order(np.asarray(contents)).tobytes())
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Watch:
         """The page on this session (:func:`ergotune.watch`), which needs a ``store=``."""

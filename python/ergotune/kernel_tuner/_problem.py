@@ -11,7 +11,7 @@ from .. import _core
 from ._encoding import plain
 from ._notsupported import NotSupported
 from ._symbols import trace
-from ._tensors import GpuArray, constant_pointers, is_array, placed
+from ._tensors import GpuArray, constant_pointers, is_array, order_of, placed
 from ._tunable import Conditions, is_tunable, leaves, refuse_scalars
 from .util import detect_language
 
@@ -223,15 +223,19 @@ def _whole(value, values):
 
 
 def elements(array):
-    """The array in types that kernels have: complex as pairs of floats, bool and structs as bytes."""
-    dense = np.ascontiguousarray(array)
-    if not dense.dtype.isnative:
-        dense = dense.astype(dense.dtype.newbyteorder("="))
-    if dense.dtype.kind == "c":
-        return dense.view({8: np.float32, 16: np.float64}[dense.dtype.itemsize]).reshape(-1)
-    if dense.dtype.kind in "bV" or dense.dtype.names:
-        return dense.reshape(-1).view(np.uint8)
-    return dense
+    """The array's elements as they lie in memory, in types that kernels have: complex as pairs of floats, bool and structs as
+    bytes. Raises ValueError for an array with gaps, as Kernel Tuner's GPU backends do."""
+    if not array.flags.forc:
+        raise ValueError(f"an array of shape {array.shape} is not contiguous in memory, as a kernel's argument has to be: "
+                         "pass numpy.ascontiguousarray(array) or numpy.asfortranarray(array)")
+    flat = array.ravel(order_of(array))
+    if not flat.dtype.isnative:
+        flat = flat.astype(flat.dtype.newbyteorder("="))
+    if flat.dtype.kind == "c":
+        return flat.view({8: np.float32, 16: np.float64}[flat.dtype.itemsize])
+    if flat.dtype.kind in "bV" or flat.dtype.names:
+        return flat.view(np.uint8)
+    return flat
 
 
 def returns_time(text, name):
