@@ -1,5 +1,9 @@
 """What scripts written for Kernel Tuner rely on: order of arrays in memory, Fortran, files, failures that are not silent."""
 
+import gc
+import shutil
+import warnings
+
 import numpy as np
 import pytest
 
@@ -49,7 +53,8 @@ def test_column_major_arrays_reach_the_kernel_and_come_back_as_they_lie_in_memor
                                     (A @ B).astype(np.float64)], ids=["F", "C", "flat", "double"])
 def test_an_answer_is_compared_by_index_however_it_lies(answer):
     assert all("__error__" not in row for row in tune(answer=[answer, None, None, None]))
-    assert all("__error__" in row for row in tune(answer=[answer.reshape(N, N).T, None, None, None]))
+    with pytest.warns(RuntimeWarning):
+        assert all("__error__" in row for row in tune(answer=[answer.reshape(N, N).T, None, None, None]))
 
 
 def test_verify_and_observers_get_outputs_in_their_own_order():
@@ -82,6 +87,113 @@ def test_complex_and_bool_arrays_keep_their_order():
 def test_an_array_with_gaps_is_refused_as_kernel_tuners_gpu_backends_refuse_it(array):
     with pytest.raises(ValueError, match="contiguous"):
         kt.run_kernel("f", "__kernel void f(__global float* x) {}", 1, [array], {"block_size_x": 1}, lang="OpenCL")
+
+
+# -- languages and files -----------------------------------------------------------------------------------------------
+
+FORTRAN = """
+module vector
+contains
+real(c_float) function add(c, a, b, n)
+  use iso_c_binding
+  real(c_float), intent(out), dimension(n) :: c
+  real(c_float), intent(in), dimension(n) :: a, b
+  integer(c_int), value, intent(in) :: n
+  c = a + b
+  add = 3.0 * turn
+end function add
+end module vector
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="no Fortran compiler")
+@pytest.mark.parametrize("given", [{"lang": "C", "compiler": "gfortran"}, {"compiler": "gfortran"}, {"lang": "C"}, {},
+                                   {"lang": "Fortran"}], ids=str)
+def test_fortran_is_c_in_kernel_tuner(given, tmp_path):
+    file = tmp_path / "vector.F90"
+    file.write_text(FORTRAN)
+    a = np.arange(100, dtype=np.float32)
+    for source in (file, str(file), FORTRAN) if given.get("compiler") else (str(file),):
+        results, env = kt.tune_kernel("add", source, 100, [np.zeros_like(a), a, a, np.int32(100)], {"turn": [2, 1]}, quiet=True,
+                                      block_size_names=["turn"], answer=[2 * a, None, None, None], iterations=2, **given)
+        assert {row["turn"]: row["time"] for row in results} == {2: 6.0, 1: 3.0} and env["best_config"]["turn"] == 1
+
+
+def test_a_c_file_is_c_whatever_compiles_it(tmp_path):
+    file = tmp_path / "f.c"
+    file.write_text('void f(int* x) { x[0] = 5; }')
+    assert kt.run_kernel("f", str(file), 1, [np.zeros(1, np.int32)], {"n": 1}, compiler=shutil.which("gcc"))[0][0] == 5
+
+
+@pytest.mark.parametrize("source", ["kernels/missing.cl", "missing.cu", ["missing.cl"]])
+def test_a_file_that_is_not_there_is_said(source, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        kt.tune_kernel("f", source, 1, [], {"block_size_x": [1]}, **OPENCL)
+    with pytest.raises(FileNotFoundError):
+        kt.run_kernel("f", tmp_path / "missing.cl", 1, [], {"block_size_x": 1}, lang="OpenCL")
+    with pytest.raises(FileNotFoundError):
+        kt.run_kernel("f", ["__kernel void f() {}", "missing.h"], 1, [], {"block_size_x": 1}, lang="OpenCL")
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_parameters_there_is_nothing_to_tune():
+    with pytest.raises(ValueError, match="tune_params"):
+        kt.tune_kernel("f", "__kernel void f() {}", 1, [], {}, **OPENCL)
+
+
+def test_what_only_a_launch_needs_is_ignored_in_simulation(tmp_path):
+    file = tmp_path / "cache.json"
+    tune(cache=str(file), seed=1)
+    results = tune(cache=str(file), simulation_mode=True, lang="CUDA", cmem_args={"d_filter": A}, texmem_args={"t": A}, parallel=2)
+    assert len(results) == 2
+
+
+@pytest.mark.parametrize("lang", ["OpenCL", "C"])
+def test_constant_memory_is_refused_in_every_language(lang):
+    with pytest.raises(NotImplementedError, match="cmem_args"):
+        kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang=lang, quiet=True, cmem_args={"c": A})
+    with pytest.raises(NotImplementedError, match="smem_args"):
+        kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang="C", quiet=True, smem_args={"size": 4})
+
+
+def test_an_option_that_has_no_counterpart_is_named():
+    with pytest.warns(UserWarning, match="searchspace_construction_options"):
+        tune(strategy="random_sample", strategy_options={"fraction": 1, "searchspace_construction_options": {"framework": "pyatf"}})
+    with pytest.raises(ValueError, match="fraction"):
+        tune(strategy="mls", strategy_options={"fraction": 0.5})
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_verify_raises_ends_the_run_as_it_is():
+    with pytest.raises(ZeroDivisionError):
+        tune(verify=lambda answer, output: 1 / 0)
+
+
+def test_wrong_answers_are_rows_and_a_warning():
+    with pytest.warns(RuntimeWarning, match="none of the 2"):
+        rows = tune(answer=[A, None, None, None])
+    assert [row["__error__"] for row in rows] == ["RuntimeFailedConfig"] * 2
+    calls = iter([True, False])
+    with pytest.warns(RuntimeWarning, match="1 of 2"):
+        rows = tune(verify=lambda answer, output: next(calls))
+    assert sum("__error__" in row for row in rows) == 1
+
+
+def test_where_nothing_works_there_is_no_best(capsys):
+    with pytest.warns(RuntimeWarning, match="compile_error"):
+        kt.tune_kernel("f", "__kernel void f() { nonsense }", 1, [], {"block_size_x": [1]}, lang="OpenCL")
+    assert "BEST" not in capsys.readouterr().out
+
+
+def test_nothing_is_left_to_the_garbage_collector():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        tune(answer=[A @ B, None, None, None])
+        gc.collect()
 
 
 # -- the native way ----------------------------------------------------------------------------------------------------

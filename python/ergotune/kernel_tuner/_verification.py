@@ -31,9 +31,9 @@ def left_in_place(actual, arguments):
             for (_, placed_argument), left in zip(named(arguments, None), host)]
 
 
-def set_verification(problem, arguments, answer, atol, verify, watch, scratch, current):
+def set_verification(problem, arguments, answer, atol, verify, watch, scratch, current, driver):
     """Says to the problem how outputs are checked; gives the function that does it in this process, or None. ``current``
-    knows the configuration (:class:`_tunable.Current`)."""
+    knows the configuration (:class:`_tunable.Current`); what ``verify`` raises ends the search of ``driver``."""
     if answer is not None and not is_tunable(answer) and len(answer) != len(arguments):
         raise TypeError("The length of argument list and provided results do not match.")
     watching = watch is not None and watch.outputs
@@ -56,7 +56,11 @@ def set_verification(problem, arguments, answer, atol, verify, watch, scratch, c
             watch.process_output(wanted, [h if isinstance(h, np.ndarray) else None for h in host])
         if verify is not None:
             seen = _as_given(host, arguments, wanted, current.params)
-            return bool(verify(wanted, seen, atol=atol) if takes_atol else verify(wanted, seen))
+            try:
+                return bool(verify(wanted, seen, atol=atol) if takes_atol else verify(wanted, seen))
+            except BaseException as failure:
+                driver.failure = driver.failure or failure
+                raise
         if watching:
             return True
         return all(a is None or np.allclose(np.ravel(on_host(a)), np.ravel(h), atol=1e-6 if atol is None else atol)
