@@ -19,7 +19,7 @@ def analyse(file: str | Path, *, session: int = 0, peaks: Sequence[str | Path] =
     ``session``: of a store, 0 for the latest. ``peaks``: recordings of kernels that reach the board's peaks, for the rooflines.
     ``figures``: a folder for SVG figures, with Figure 9 of ``metrics``. Raises UserError for what its caller can mend.
     """
-    words = [str(_command.path()), "analyse", str(file), "--json"]
+    words = [_command.existing(), "analyse", str(file), "--json"]
     if session:
         words += ["--session", str(session)]
     for peak in peaks:

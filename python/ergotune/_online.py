@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -11,11 +11,16 @@ from . import _command, _core
 from ._session import ProblemOrFile, _loaded, _plain_settings
 from ._watch import Watch, watch
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._settings import AllSettings
+
 Row = Dict[str, Any]
 
 
 def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *,
-                  attribute: Optional[str] = None, **settings: Any) -> Row:
+                  attribute: Optional[str] = None, **settings: Unpack[AllSettings]) -> Row:
     """A round of several kernels beside the same launches in sequence and each kernel alone, as ``measure --apart`` does.
 
     Args:
@@ -30,7 +35,7 @@ def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, A
         "energy"}]}}``; the latter only where it was asked for.
     """
     plain = _plain_settings(settings, ("attribute", "configuration"))
-    plain["worker_command"] = [str(_command.path()), "worker"]
+    plain["worker_command"] = _command.worker()
     return _core.measure_apart(_loaded(problem), plain, dict(configuration or {}), attribute)
 
 
@@ -52,9 +57,9 @@ class Session:
         settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
     """
 
-    def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Any) -> None:
+    def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Unpack[AllSettings]) -> None:
         plain = _plain_settings(settings, ("bound",))
-        plain["worker_command"] = [str(_command.path()), "worker"]
+        plain["worker_command"] = _command.worker()
         loaded = _loaded(problem)
         self._core = _core.Session(loaded, plain, bound)
         self._store: str = plain.get("store") or ""
@@ -64,18 +69,18 @@ class Session:
         return self._core.next_round()
 
     def read(self, buffer: str, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """An argument's contents as the last round left them."""
+        """An argument's contents as the last round left them, in one dimension, as they lie in memory."""
         return np.frombuffer(self._core.read_bytes(buffer), dtype=dtype).copy()
 
     def write(self, buffer: str, contents: ArrayLike) -> None:
-        """New contents of an argument, for the next round; an array of its type and size."""
-        self._core.write_bytes(buffer, np.ascontiguousarray(contents).tobytes())
+        """New contents of an argument, for the next round; an array of its type, size and order in memory."""
+        self._core.write_bytes(buffer, _core.in_memory_order(np.asarray(contents)).tobytes())
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Watch:
         """The page on this session (:func:`ergotune.watch`), which needs a ``store=``."""
         if not self._store:
             raise _core.UserError("this session keeps nothing that a page could show: give it store=\"results.db\"")
-        return watch(self._store, page=page, height=height)
+        return watch(self._store, page=page, height=height, wait=True)
 
     def restore(self) -> None:
         """Puts all buffers back to what the problem fills them with."""

@@ -90,7 +90,8 @@ class Result:
     def to_numpy(self) -> NDArray[Any]:
         """A structured array: one field per parameter, ``status``, and one per quantity (NaN where it has none).
 
-        Shape (number of configurations,). Quantities are in SI units.
+        Shape (number of configurations,). Quantities are in SI units. One that has the name of a parameter gets a field with a
+        ``_`` behind its name.
         """
         fields: List[Any] = []
         columns: List[NDArray[Any]] = []
@@ -98,11 +99,19 @@ class Result:
             column = np.array([c[name] for c in self.configurations])
             fields.append((name, column.dtype))
             columns.append(column)
+        taken = set(self.parameter_names)
+
+        def free(name: str) -> str:
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            return name
+
         status = np.array([m["status"] for m in self.measurements])
-        fields.append(("status", status.dtype if len(status) else "U1"))
+        fields.append((free("status"), status.dtype if len(status) else "U1"))
         columns.append(status)
         for name in self.quantities():
-            fields.append((name, float))
+            fields.append((free(name), float))
             columns.append(np.array([_value(m, name) for m in self.measurements]))
         table = np.empty(len(self.configurations), dtype=fields)
         for (name, _), column in zip(fields, columns):

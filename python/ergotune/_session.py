@@ -8,12 +8,17 @@ import os
 import re
 import sys
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
 from ._core import Problem
 from ._results import Result
 from ._watch import watch as show_page
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._settings import AllSettings, Settings
 
 ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
 #: function(evaluated, total, best, seconds_left, phase)
@@ -37,7 +42,7 @@ def describe_device(device: str) -> Tuple[str, int, str]:
 _SETTINGS = {row["name"]: row for row in _core.settings()}
 
 
-def _plain_settings(given: Row, also: Any = ()) -> Row:
+def _plain_settings(given: Mapping[str, object], also: Any = ()) -> Row:
     """Keyword arguments as the core takes them; an unknown one is a TypeError that names the nearest."""
     for name in given:
         if name not in _SETTINGS:
@@ -60,15 +65,15 @@ def tune(
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
     in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, devices: Sequence[str] = (),
-    watch: bool = False, **settings: Any,
+    watch: bool = False, **settings: Unpack[Settings],
 ) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
-        seconds: budget of wall time in s, beside ``budget``.
-        verify: function(actual, expected) of dicts of arrays by argument name; True when the outputs are right. False:
-            outputs are not checked.
+        seconds: budget of wall time in s, beside ``budget``; waiting for another session on the device counts.
+        verify: function(actual, expected) of dicts of arrays by argument name, those that are written, in the shape and order in
+            memory that add_buffer was given; True when the outputs are right. False: outputs are not checked.
         observers: names, as ``--observe`` takes them ("host_time:passes=5"), and objects with the hooks of
             :class:`Observer`.
         metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
@@ -93,9 +98,11 @@ def tune(
             raise TypeError("device names one and devices several: give one of them")
         settings["device"] = devices if isinstance(devices, str) else ",".join(devices)
     plain = _plain_settings(settings, tune.__kwdefaults__)
+    if not isinstance(plain.get("strategy", ""), str):
+        raise TypeError("strategy is a name: ergotune.register_strategy(name, factory) gives one to a strategy of your own")
     if watch and not plain.get("store"):
         raise _core.UserError("watch=True shows what a store holds: give it store=\"results.db\"")
-    page = show_page(plain["store"]) if watch else None
+    page = show_page(plain["store"], wait=True) if watch else None
     callback = None if isinstance(verify, bool) else verify
     if isinstance(verify, bool):
         plain["verify"] = verify
@@ -124,7 +131,7 @@ def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], 
 
 def compare_plans(
     problem: ProblemOrFile, plans: Optional[str] = None, *, resume: bool = True, progress: Optional[Progress] = None,
-    **settings: Any,
+    **settings: Unpack[AllSettings],
 ) -> Row:
     """Tunes by plans (stages over code and clocks) and compares them, as ``ergotune tune --plan`` does.
 
@@ -137,7 +144,7 @@ def compare_plans(
         its measurement, stages, what it evaluated, and the model's ridge and range (MHz) where one was fitted.
     """
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
-    plain.update(resume=resume, worker_command=[str(_command.path()), "worker"])
+    plain.update(resume=resume, worker_command=_command.worker())
     return _core.run_plans(_loaded(problem), plain, plans or "", progress)
 
 
@@ -163,7 +170,8 @@ def run_problem(
 ) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
-    settings["worker_command"] = [str(_command.path()), "worker"]
+    if not str(settings.get("device", "")).startswith(("sim:", "replay:")):  # these start no worker
+        settings["worker_command"] = _command.worker()
     settings["metric_names"] = list(metric_names)
     if progress is None and not settings.get("quiet", True):
         progress = _line_progress()

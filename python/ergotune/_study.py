@@ -38,7 +38,7 @@ def temperature(
     Raises:
         UserError: for what the user can mend. Error: when there is no answer.
     """
-    words: List[str] = [str(_command.path()), "temperature", os.fspath(problem), "--json", "--runs", str(runs),
+    words: List[str] = [_command.existing(), "temperature", os.fspath(problem), "--json", "--runs", str(runs),
                         "--rest", str(rest), "--every", str(every), "--config", json.dumps(dict(configuration or {}))]
     for name, value in (("seconds", seconds), ("at", at), ("csv", csv), ("figure", figure), ("device", device),
                         ("sensor", sensor), ("control", control)):

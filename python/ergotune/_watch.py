@@ -24,9 +24,12 @@ class Watch:
         url: the page's link. It holds a secret: who has it sees the sessions, and may stop and pause them.
     """
 
-    def __init__(self, store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int = 0, height: int = 760) -> None:
+    def __init__(self, store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int = 0, height: int = 760,
+                 wait: bool = False) -> None:
         self.height = height
-        words = [str(_command.path()), "watch", os.fspath(store), "--json", "--wait", "--until", str(os.getpid())]
+        words = [_command.existing(), "watch", os.fspath(store), "--json", "--until", str(os.getpid())]
+        if wait:
+            words.append("--wait")
         if session:
             words += ["--session", str(session)]
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -117,20 +120,21 @@ def _live_table(watch: Watch) -> None:
 
 
 def watch(store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int = 0, page: Optional[bool] = None,
-          height: int = 760) -> Watch:
+          height: int = 760, wait: bool = False) -> Watch:
     """Shows what a store holds while a session writes it, or after: the page of ``ergotune watch``.
 
     Args:
-        store: a store, or a folder with stores; it may be made later.
+        store: a store, or a folder with stores.
         session: the one that is shown first; 0: the one worked on last.
         page: False shows a table that follows the session instead, where the browser cannot reach this machine's own address
             (a notebook on a server). None: the page in a notebook, its link elsewhere.
         height: of the page in a notebook, in pixels.
+        wait: the store may be made later; without it a store that is not there is a UserError.
 
     Returns:
         A :class:`Watch`; the page lives as long as that does.
     """
-    shown = Watch(store, session=session, height=height)
+    shown = Watch(store, session=session, height=height, wait=wait)
     shell = sys.modules.get("IPython")
     notebook = shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
     if page is False and shell is not None:

@@ -1,6 +1,8 @@
 #include "hooks.hpp"
 
 #include <cstring>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "ergotune/base/statistics.hpp"
@@ -85,11 +87,17 @@ class PythonObserver : public Observer {
   ObserverPhase phase_ = ObserverPhase::repetitions;
 };
 
+/// In the type, shape and order of the array that was given (seen_as_words() of problem_bindings.cpp).
 py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
-  const py::dtype dtype(argument.seen_as.empty() ? to_string(argument.type) : argument.seen_as);
+  std::istringstream words(argument.seen_as.empty() ? to_string(argument.type) : argument.seen_as);
+  std::string type, order;
+  words >> type >> order;
+  const py::dtype dtype(type);
   const py::array out(dtype, bytes.size() / static_cast<std::size_t>(dtype.itemsize()));
   std::memcpy(const_cast<void*>(out.data()), bytes.data(), bytes.size());
-  return out;
+  if (order.empty()) return out;
+  const std::vector<std::int64_t> shape{std::istream_iterator<std::int64_t>(words), {}};
+  return out.attr("reshape")(shape, py::arg("order") = order);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ Expression expression(py::handle object) {
   return Expression::constant(to_value(object));
 }
 
-/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by bytes_of().
+/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by in_memory_order().
 ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
   throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, "
@@ -32,11 +32,17 @@ std::pair<std::string, std::int64_t> elements_of(const std::string& name) {
 }
 
 std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array) {
-  py::object native = array;
-  if (!array.dtype().attr("isnative").cast<bool>()) native = array.attr("astype")(array.dtype().attr("newbyteorder")("="));
-  const py::array dense = py::array::ensure(native, py::array::c_style);
+  const py::array dense = in_memory_order(array);
   const auto* first = static_cast<const std::uint8_t*>(dense.data());
   return std::make_shared<const std::vector<std::uint8_t>>(first, first + dense.nbytes());
+}
+
+/// How verification gets an argument back (hooks.cpp reads it): "float32 C 3 4"; empty for what its type says alone.
+std::string seen_as_words(const std::string& type, const std::vector<std::int64_t>& shape, bool in_c_order) {
+  if (shape.size() < 2) return element_type(type) ? "" : type;
+  std::string words = type + (in_c_order ? " C" : " F");
+  for (const std::int64_t extent : shape) words += " " + std::to_string(extent);
+  return words;
 }
 
 Argument buffer_argument(const std::string& name, const py::object& object, const std::string& access) {
@@ -50,7 +56,9 @@ Argument buffer_argument(const std::string& name, const py::object& object, cons
   const auto seen_as = tensor ? tensor->type : array.dtype().attr("name").cast<std::string>();
   const auto [element, per_element] = elements_of(seen_as);
   argument.type = element_type_of(element);
-  if (element != seen_as) argument.seen_as = seen_as;
+  const std::vector<std::int64_t> shape = tensor ? tensor->shape : std::vector<std::int64_t>(array.shape(), array.shape() + array.ndim());
+  const bool in_c_order = tensor ? tensor->order == "C" : (array.flags() & py::array::c_style) != 0;
+  argument.seen_as = seen_as_words(seen_as, shape, in_c_order);
   const std::int64_t count = (tensor ? tensor->count : static_cast<std::int64_t>(array.size())) * per_element;
   argument.count = Expression::constant(count);
   if (!tensor) {
@@ -67,13 +75,15 @@ constexpr const char* kAddBuffer =
     "An array; complex numbers are pairs of floats, bools are bytes, and any byte order is read.\n\n"
     "Parameters\n----------\nname : str\n    What verification and messages call it.\n"
     "array : numpy.ndarray, or an array with __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX ...)\n"
-    "    Its contents before each run. Arrays in the host's memory are copied now. A dense array on a GPU of CUDA's is\n"
+    "    Its contents before each run, as they lie in memory: the kernel sees the columns of an array in Fortran's order\n"
+    "    (numpy.asfortranarray) one after the other, and verification gets arrays of the same shape and order. Arrays in\n"
+    "    the host's memory are copied now. A dense array on a GPU of CUDA's is\n"
     "    used where it is: kernels run in this process, one that they write is copied once on the GPU so that every run\n"
     "    begins with the same contents, and it holds those again when the session is over.\n"
     "access : {'read', 'write', 'read_write'}\n    Written buffers are verified.\n"
     "when : str or None\n    Where given, it is passed to the configurations for which this expression holds: arguments of\n"
     "    one place, each for other values of a parameter, have one after the other.\n\n"
-    "Raises\n------\nUserError\n    For a type that kernels cannot have, and a GPU's array that is not dense.\nTypeError\n    For what is no array.";
+    "Raises\n------\nUserError\n    For a type that kernels cannot have, and an array with gaps in memory (a slice of several dimensions).\nTypeError\n    For what is no array.";
 
 std::optional<Expression> condition(const py::object& when) {
   if (when.is_none()) return std::nullopt;

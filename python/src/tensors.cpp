@@ -1,5 +1,6 @@
 #include "tensors.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ergotune/base/error.hpp"
@@ -36,13 +37,23 @@ enum DLDeviceType : std::int32_t { kDLCUDA = 2, kDLCUDAHost = 3, kDLROCM = 10, k
                   "cupy.ascontiguousarray(tensor)");
 }
 
-/// `strides` in units of `unit`; extents of one element have any.
-void check_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, std::int64_t unit) {
+/// Whether elements lie without gaps, the last index fastest; `strides` in units of `unit`. Extents of one element have any.
+bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, std::int64_t unit) {
   std::int64_t expected = unit;
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] != 1 && strides[i] != expected) refuse_strides();
+    if (shape[i] != 1 && strides[i] != expected) return false;
     expected *= shape[i];
   }
+  return true;
+}
+
+/// "C", or "F" where the first index runs fastest. Throws for a tensor with gaps.
+std::string order_of(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::int64_t unit) {
+  if (is_dense(shape, strides, unit)) return "C";
+  std::reverse(shape.begin(), shape.end());
+  std::reverse(strides.begin(), strides.end());
+  if (!is_dense(shape, strides, unit)) refuse_strides();
+  return "F";
 }
 
 std::int64_t product(const std::vector<std::int64_t>& shape) {
@@ -67,8 +78,9 @@ DeviceTensor from_cuda_array_interface(const py::object& object, const py::dict&
   tensor.read_only = data[1].cast<bool>();
   tensor.type = dtype.attr("name").cast<std::string>();
   tensor.count = product(shape);
+  tensor.shape = shape;
   if (interface.contains("strides") && !interface["strides"].is_none())
-    check_dense(shape, interface["strides"].cast<std::vector<std::int64_t>>(), dtype.itemsize());
+    tensor.order = order_of(shape, interface["strides"].cast<std::vector<std::int64_t>>(), dtype.itemsize());
   if (interface.contains("mask") && !interface["mask"].is_none()) throw UserError("masked arrays cannot be kernel arguments");
   tensor.owner = keep(object);
   return tensor;
@@ -84,7 +96,8 @@ DeviceTensor from_dlpack(const py::object& object) {
   tensor.address = static_cast<char*>(given.data) + given.byte_offset;
   tensor.type = type_name(given.type);
   tensor.count = product(shape);
-  if (given.strides) check_dense(shape, {given.strides, given.strides + given.dimensions}, 1);
+  tensor.shape = shape;
+  if (given.strides) tensor.order = order_of(shape, {given.strides, given.strides + given.dimensions}, 1);
   tensor.owner = keep(py::make_tuple(object, capsule));  // the capsule, never consumed, frees what it manages
   return tensor;
 }
@@ -127,6 +140,16 @@ py::array host_array(const py::object& given) {
                        py::str(py::type::of(object).attr("__name__")).cast<std::string>());
 }
 
+py::array in_memory_order(const py::array& array) {
+  const bool in_c_order = (array.flags() & py::array::c_style) != 0, in_f_order = (array.flags() & py::array::f_style) != 0;
+  if (array.ndim() > 1 && !in_c_order && !in_f_order)
+    throw UserError("an array of several dimensions has to lie in memory without gaps: give numpy.ascontiguousarray(array) or "
+                    "numpy.asfortranarray(array)");
+  const py::array flat = array.attr("ravel")(in_c_order ? "C" : "F");
+  if (flat.dtype().attr("isnative").cast<bool>()) return py::array::ensure(flat, py::array::c_style);
+  return flat.attr("astype")(flat.dtype().attr("newbyteorder")("="));
+}
+
 std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, std::size_t bytes) {
   auto memory = std::make_shared<ForeignMemory>();
   memory->device = device_of_memory(tensor.address);
@@ -148,7 +171,7 @@ namespace {
 void fill_tensor(const py::object& object, const py::array& contents) {
   const auto tensor = device_tensor(object);
   if (!tensor) throw py::type_error("not a tensor on a GPU");
-  const py::array dense = py::array::ensure(contents, py::array::c_style);
+  const py::array dense = in_memory_order(contents);
   const auto memory = foreign_memory(*tensor, static_cast<std::size_t>(tensor->count * py::dtype(tensor->type).itemsize()));
   if (memory->bytes != static_cast<std::size_t>(dense.nbytes())) throw UserError("the contents have another size than the tensor");
   const std::unique_ptr<Device> device = open_device(memory->device);
@@ -169,7 +192,7 @@ py::array tensor_contents(const py::object& object) {
 py::object describe_tensor(const py::object& object) {
   const auto tensor = device_tensor(object);
   if (!tensor) return py::none();
-  return py::make_tuple(py::dtype(tensor->type), tensor->count, tensor->read_only);
+  return py::make_tuple(py::dtype(tensor->type), tensor->count, tensor->read_only, tensor->order);
 }
 
 }  // namespace
@@ -178,10 +201,12 @@ void bind_tensors(py::module_& module) {
   module.def("fill_tensor", &fill_tensor, py::arg("tensor"), py::arg("contents"),
              "Copies an array of as many bytes into a tensor on a GPU.");
   module.def("tensor_contents", &tensor_contents, py::arg("tensor"), "What a tensor on a GPU holds, as a NumPy array of one "
-             "dimension.");
+             "dimension, in the order of memory.");
+  module.def("in_memory_order", &in_memory_order, py::arg("array"), "An array's elements in the order in which they lie in memory, "
+             "in one dimension. Raises UserError for one of several dimensions with gaps.");
   module.def("host_array", &host_array, py::arg("object"), "An array in the host's memory as a NumPy array of the same memory.");
   module.def("describe_tensor", &describe_tensor, py::arg("object"),
-             "(dtype, elements, whether it is read-only) of a tensor on a GPU; None for anything else.");
+             "(dtype, elements, whether it is read-only, order in memory: C or F) of a tensor on a GPU; None for anything else.");
 }
 
 }  // namespace ergotune::python

@@ -121,6 +121,19 @@ def test_clocks_are_tuned_and_what_ran_is_in_the_rows(board):
     assert env["best_config"]["nvml_gr_clock"] == 810
 
 
+def test_energy_is_measured_where_no_clock_is_tuned(board):
+    """With the script's own words on how to measure: what has no effect is said, what has one is heeded."""
+    before = board()
+    with pytest.warns(UserWarning, match="nvidia_smi_fallback"):
+        observer = NVMLObserver(["nvml_energy", "nvml_power", "core_freq"], device=0, nvidia_smi_fallback="/usr/bin/nvidia-smi",
+                                use_locked_clocks=True, continuous_duration=0.5)
+    results, env = ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [1, 2]}, lang="C", observers=[observer],
+                                    objective="nvml_energy", objective_higher_is_better=False, quiet=True, iterations=3)
+    assert all(row["nvml_energy"] > 0 and row["nvml_power"] > 0 for row in results) and len(results) == 2
+    assert env["best_config"]["nvml_energy"] == min(row["nvml_energy"] for row in results)
+    assert board() == before
+
+
 def test_power_limits_are_set_and_power_readings_given(board):
     results, _ = ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_pwr_limit": [150, 600]},
                                   lang="C", observers=[NVMLObserver(["nvml_power", "power_readings"], device=0)], quiet=True,
@@ -188,6 +201,11 @@ def test_the_others_names():
     assert TegraObserver(["core_freq", "tegra_energy"]).control == "tegra"
     with pytest.raises(ValueError):
         TegraObserver(["volts"])
+    for path in ({"power_path": "/sys/bus/i2c"}, {"temp_path": "/sys/class/thermal"}):
+        with pytest.raises(ours.NotSupported):
+            TegraObserver(["tegra_power"], **path)
+    with pytest.raises(ValueError, match="cache"):
+        energy.get_frequency_power_relation_fp32(0, simulation_mode=True)
     assert callable(get_tegra_gr_clocks)
     from ergotune.kernel_tuner.observers import NVMLObserver as by_package
 

@@ -113,10 +113,10 @@ def words(tensor, access="read_write"):
         ergotune.tune(native(tensor, access), quiet=True, confirm=False, device="cuda:0")
     return str(told.value)
 x = Tensor(np.zeros((4, 4), np.int32))
-x.strides = (4, 16)
+x.strides = (4, 32)
 assert "contiguous" in words(x)
-x.strides = (16, 4)
-native(x)
+for x.strides in ((4, 16), (16, 4)):  # Fortran's order, C's
+    native(x)
 x.read_only = True
 assert "read-only" in words(x)
 native(x, "read")
@@ -127,6 +127,28 @@ kept = np.zeros(4, np.int32)
 host.address = kept.ctypes.data
 assert "knows the memory" in words(host)
 assert "float128" in words(Tensor(np.zeros(4, np.longdouble))) or True
+""")
+
+
+def test_a_column_major_tensor_stays_one():
+    run("""
+x = Tensor(np.arange(4, dtype=np.int32).reshape(2, 2))  # as it lies; the index below is that of the transposed array
+x.strides = (4, 8)
+given = np.array([[0, 2], [1, 3]], np.int32)
+seen = []
+def verify(actual, expected):
+    seen.append(actual["x"])
+    return True
+ergotune.tune(native(x), quiet=True, confirm=False, verify=verify, budget=1)
+assert seen and np.array_equal(seen[0], given + 1) and seen[0].flags.f_contiguous, seen
+seen.clear()
+arguments = [x, np.int32(4)]
+results, _ = kernel_tuner.tune_kernel("add_one", SOURCE, 1, arguments, {"block_size_x": [32]}, quiet=True, lang="CUDA",
+                                      answer=[given + 1, None])
+assert "__error__" not in results[0], results
+assert x.get().ravel().tolist() == [0, 1, 2, 3]
+kernel_tuner.run_kernel("add_one", SOURCE, 1, arguments, {"block_size_x": 32}, lang="CUDA")
+assert x.get().ravel().tolist() == [1, 2, 3, 4]
 """)
 
 

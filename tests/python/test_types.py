@@ -11,14 +11,33 @@ import pytest
 import ergotune
 
 
-def test_mypy_has_nothing_to_say_of_a_typed_program(tmp_path):
+def mypy(file, cache):
+    """Errors outside of the Kernel Tuner layer's own files, of which the public functions are typed."""
     pytest.importorskip("mypy")
-    example = Path(__file__).with_name("typed_example.py")
     package = Path(__file__).parents[2] / "python"
-    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(example)],
+    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), str(file)],
                          env={**os.environ, "MYPYPATH": str(package)}, capture_output=True, text=True)
-    told = [line for line in run.stdout.splitlines() if "ergotune/kernel_tuner/" not in line and ": error:" in line]
+    return [line for line in run.stdout.splitlines() if "ergotune/kernel_tuner/" not in line and ": error:" in line]
+
+
+def test_mypy_has_nothing_to_say_of_a_typed_program(tmp_path):
+    told = mypy(Path(__file__).with_name("typed_example.py"), tmp_path)
     assert not told, "\n".join(told)
+
+
+def test_mypy_finds_mistakes_in_settings_and_in_calls_of_kernel_tuners_interface(tmp_path):
+    lines = ["import ergotune, ergotune.kernel_tuner as kt", 'ergotune.tune("p.toml", budgett=3)', 'ergotune.tune("p.toml", budget=[3])',
+             'ergotune.Session("p.toml", confirm="x")', 'kt.tune_kernel("f", "f.cl", 1, [], {"n": [1]}, iterations="x")',
+             'kt.run_kernel("f", "f.cl", 1, [], {"n": 1}).nothing']
+    (tmp_path / "wrong.py").write_text("\n".join(lines))
+    found = mypy(tmp_path / "wrong.py", tmp_path / "cache")
+    assert {line.split(":")[1] for line in found} == {str(n) for n in range(2, len(lines) + 1)}, found
+
+
+def test_the_typed_settings_are_those_of_the_table():
+    from ergotune._settings import AllSettings
+
+    assert set(AllSettings.__annotations__) == {row["name"] for row in ergotune._core.settings()}
 
 
 def test_the_typed_program_runs():

@@ -24,7 +24,7 @@ def problem():
 
 def test_a_page_begins_before_there_is_a_store_and_follows_it(tmp_path):
     store = tmp_path / "results.db"
-    with ergotune.Watch(store) as page:
+    with ergotune.Watch(store, wait=True) as page:
         assert page.table() == {"state": "no session yet"}
         result = ergotune.tune(problem(), store=store, **SIMULATED)
         told = page.table()

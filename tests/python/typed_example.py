@@ -5,6 +5,8 @@ from typing import Any, Dict, List
 import numpy as np
 
 import ergotune
+from ergotune import kernel_tuner
+from ergotune.kernel_tuner.observers import BenchmarkObserver
 
 
 class Counting(ergotune.Observer):
@@ -31,7 +33,21 @@ class Backwards:
         print(index, values, ok)
 
 
+class Launches(BenchmarkObserver):
+    def get_results(self) -> Dict[str, Any]:
+        return {"device_name": str(self.dev.name)}
+
+
+def as_in_kernel_tuner() -> List[Dict[str, Any]]:
+    source = 'extern "C" void twice(float* y) { for (int i = 0; i < n; ++i) y[i] *= 2; }'
+    results, env = kernel_tuner.tune_kernel("twice", source, 1, [np.ones(64, np.float32)], {"n": [16, 64]}, lang="C", quiet=True,
+                                            observers=[Launches()], block_size_names=["n"])
+    print(env["best_config"]["n"], kernel_tuner.run_kernel("twice", source, 1, [np.ones(64, np.float32)], {"n": 16}, lang="C")[0][0])
+    return results
+
+
 def main() -> None:
+    as_in_kernel_tuner()
     problem = ergotune.Problem("scale")
     problem.set_source("c", "void scale(float* y) { for (int i = 0; i < n; ++i) y[i] *= 2; }", "scale")
     problem.add_buffer("y", np.ones(64, np.float32), "read_write")

@@ -13,16 +13,18 @@ KEYWORDS = {
                    "TegraObserver is among the observers, and put back (docs/clocks.md); cuda_sm_percentage is NotSupported",
     **dict.fromkeys(("grid_div_x", "grid_div_y", "grid_div_z"), "names, expressions, numbers, functions, lists of these"),
     "restrictions": "expressions, functions of a dict or of parameters by name, Constraint objects",
-    "answer": _SAME + "; compared by value in the argument's type",
+    "answer": _SAME + "; compared by value in the argument's type. A configuration with another answer is a RuntimeFailedConfig among the "
+              "results, and a warning at the end; it ends the run there",
     "atol": _SAME + ", with relative tolerance 1e-5; 0 is 0",
-    "verify": _SAME + ": function(answer, outputs) with or without atol; it measures in this process",
+    "verify": _SAME + ": function(answer, outputs) with or without atol; it measures in this process, and what it raises ends the run. "
+              "False is a RuntimeFailedConfig, as for answer",
     "verbose": "says why a configuration failed, and the space's size in simulation",
     "lang": "CUDA, CUPY, NVCUDA, PYCUDA (all the driver's API), OpenCL, HIP, C (as C++), Fortran; detected where it is not given. "
-            "Julia and Hypertuner are NotSupported",
+            "C with a Fortran file or compiler is Fortran. Julia and Hypertuner are NotSupported",
     "device": _SAME, "platform": _SAME,
-    "smem_args": "size: number, expression or function; nothing else",
-    "cmem_args": "NotSupported for CUDA (pass a buffer); ordinary arguments elsewhere, as there",
-    "texmem_args": "NotSupported: pass a buffer",
+    "smem_args": "size: number, expression or function; nothing else, and nothing for C and Fortran",
+    "cmem_args": "NotSupported: pass a buffer; ignored in simulation",
+    "texmem_args": "NotSupported: pass a buffer; ignored in simulation",
     "compiler": "of C (CXX) and Fortran (FC), for this call",
     "compiler_options": _SAME,
     "defines": "names to texts, parameters' names, or functions; parameters are macros in any case",
@@ -36,7 +38,7 @@ KEYWORDS = {
     "cache": _SAME + ": continued, written as it goes, readable there; another kernel's is refused and left alone",
     "metrics": _SAME,
     "simulation_mode": _SAME,
-    "parallel": "NotSupported: configurations are compiled side by side already",
+    "parallel": "NotSupported: configurations are compiled side by side already; ignored in simulation",
     "observers": "one launch between the hooks, up to iterations of them, after the time was measured; OutputObserver and "
                  "PrologueObserver too. NVMLObserver, TegraObserver, PowerSensorObserver, PMTObserver (one platform) measure by "
                  "ergotune's own sensors (docs/energy.md); NCUObserver counts by ergotune's observer of hardware counters, without "

@@ -3,6 +3,7 @@ and in their units."""
 
 import contextlib
 import tempfile
+import warnings
 from pathlib import Path
 
 from ._notsupported import NotSupported
@@ -27,6 +28,8 @@ class Meter(BenchmarkObserver):
     save_all = False
     #: Whether energy is to be measured for it.
     energy = True
+    #: s of a configuration's energy measurement; Kernel Tuner's default leaves them to ergotune.
+    continuous_duration = 1
     #: What the problem is asked to observe for it, beside that.
     observe = None
 
@@ -51,6 +54,7 @@ class Meters:
         self.meters = list(meters)
         self.keep = any(getattr(m, "readings", False) for m in self.meters)
         self.folder = tempfile.TemporaryDirectory(prefix="ergotune-traces-") if self.keep else None
+        self.clocked = bool(clocked)
         if clocked and not any(m.control for m in self.meters):
             raise ValueError(f"{clocked[0]} is set through an observer: give NVMLObserver or TegraObserver in observers=[...]")
 
@@ -60,13 +64,20 @@ class Meters:
     def settings(self):
         """What the session is to be run with."""
         sensors = list(dict.fromkeys(s for m in self.meters for s in m.sensors))
-        controls = [m.control for m in self.meters if m.control]
+        controls = [m.control for m in self.meters if m.control and self.clocked]
         found = {"energy": True} if any(m.energy for m in self.meters) else {}
         if sensors:
             found["sensors"] = sensors
         if controls:
             found["controls"] = controls[:1]
+        durations = [m.continuous_duration for m in self.meters if m.continuous_duration != 1]
+        if durations:
+            found["energy_budget"] = float(max(durations))
         return found
+
+    def close(self):
+        if self.folder is not None:
+            self.folder.cleanup()
 
     def add_to(self, problem):
         """Observers of ergotune's that the meters need."""
@@ -111,6 +122,12 @@ def check(observables, supported):
     for observable in observables:
         if observable not in supported:
             raise ValueError(f"Observable {observable} not in supported: {supported}")
+
+
+def warn_of_fallback(nvidia_smi):
+    """Kernel Tuner sets clocks by nvidia-smi where it has no permission itself."""
+    if nvidia_smi:
+        warnings.warn("nvidia_smi_fallback has no effect: without permission ergotuned sets clocks (docs/clocks.md)", stacklevel=3)
 
 
 def only_one(names):

@@ -127,6 +127,8 @@ def instances(observers, arguments):
             from .observers import __getattr__ as refuse
 
             refuse(type(observer).__name__)
+        if not hasattr(observer, "get_results"):
+            raise TypeError(f"an observer has the hooks of BenchmarkObserver: {observer!r} has no get_results")
         made.append(observer)
     return made
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from .. import _core
 from ._encoding import plain
 from ._notsupported import NotSupported
 from ._symbols import trace
-from ._tensors import GpuArray, constant_pointers, is_array, placed
+from ._tensors import GpuArray, constant_pointers, is_array, order_of, placed
 from ._tunable import Conditions, is_tunable, leaves, refuse_scalars
 from .util import detect_language
 
@@ -23,11 +22,20 @@ _CTYPES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "u
            "uint32": "unsigned int", "int64": "long", "uint64": "unsigned long", "float32": "float", "float64": "double"}
 
 
-def language_of(lang, text):
-    """ergotune's name of the language. Raises NotSupported."""
+#: What the text of a kernel has and the name of a file has not, in any of the languages.
+_CODE = re.compile(r"[(){};\n]")
+_FORTRAN_FILE = re.compile(r"\.f(or|tn|90|95|03|08|18)?$", re.I)
+_FORTRAN_COMPILER = re.compile(r"(fortran|flang|\bftn|\bifort|\bifx|\bg?f(77|90|95))[-\d.]*$", re.I)
+
+
+def language_of(lang, text, file="", compiler=None):
+    """ergotune's name of the language. Fortran is C in Kernel Tuner: the file's name tells which it is, or the compiler's where
+    the source is a text. Raises NotSupported."""
     if not lang:
         lang = detect_language(text)
     name = str(lang).upper()
+    if name == "C" and (_FORTRAN_FILE.search(file) or not file and _FORTRAN_COMPILER.search(str(compiler or ""))):
+        name = "FORTRAN"
     if name in LANGUAGES:
         return LANGUAGES[name]
     instead = _INSTEAD.get(name, f"it takes {', '.join(LANGUAGES)}")
@@ -40,14 +48,16 @@ def kernel_tuner_language(lang, language):
 
 
 def read_source(kernel_source):
-    """(text, file, further files); a function is given back as it is."""
+    """(text, file, further files); a function is given back as it is. Raises FileNotFoundError."""
     others = []
     if isinstance(kernel_source, (list, tuple)):
         kernel_source, *others = kernel_source
+    for other in others:
+        Path(other).read_bytes()
     if callable(kernel_source):
         return kernel_source, "", others
     text = str(kernel_source)
-    if "\n" not in text and len(text) < 4096 and Path(text).is_file():
+    if isinstance(kernel_source, Path) or text and not _CODE.search(text):
         return Path(text).read_text(), text, others
     return text, "", others
 
@@ -55,15 +65,15 @@ def read_source(kernel_source):
 class Builder:
     """One problem in the making. ``returned`` is a cell that a C function's return value is written to, or None."""
 
-    def __init__(self, kernel_name, kernel_source, tune_params, lang, block_size_names):
+    def __init__(self, kernel_name, kernel_source, tune_params, lang, block_size_names, compiler=None):
         self.tune_params = {name: [plain(v) for v in values] for name, values in tune_params.items()}
         self.source, self.file, self.others = read_source(kernel_source)
         first = {name: values[0] for name, values in self.tune_params.items() if values}
-        self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source))
+        self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source), self.file,
+                                    compiler)
         self.kernel_name = kernel_name
         self.block_size_names = block_size_names
         self.problem = _core.Problem(kernel_name)
-        self.scratch = tempfile.TemporaryDirectory(prefix="ergotune-kt-")
         self.returned = None
         self.checked = set()  # positions of arguments that have an answer
         self._functions = 0
@@ -195,6 +205,8 @@ class Builder:
             raise NotSupported(f"ergotune.kernel_tuner does not support smem_args {sorted(unknown)}: only 'size' (bytes)")
         shared = self.expression((smem_args or {}).get("size", 0), "shared_memory")
         if self.language in ("cpp", "fortran"):
+            if smem_args:
+                raise NotSupported("ergotune.kernel_tuner does not support smem_args of C and Fortran functions: there is no shared memory")
             self.problem.set_launch(grid=["1"], block=["1"])  # a function is called once, whatever its size says
         else:
             self.problem.set_launch(grid=grid, block=block, shared_memory_bytes=shared)
@@ -223,15 +235,19 @@ def _whole(value, values):
 
 
 def elements(array):
-    """The array in types that kernels have: complex as pairs of floats, bool and structs as bytes."""
-    dense = np.ascontiguousarray(array)
-    if not dense.dtype.isnative:
-        dense = dense.astype(dense.dtype.newbyteorder("="))
-    if dense.dtype.kind == "c":
-        return dense.view({8: np.float32, 16: np.float64}[dense.dtype.itemsize]).reshape(-1)
-    if dense.dtype.kind in "bV" or dense.dtype.names:
-        return dense.reshape(-1).view(np.uint8)
-    return dense
+    """The array's elements as they lie in memory, in types that kernels have: complex as pairs of floats, bool and structs as
+    bytes. Raises ValueError for an array with gaps, as Kernel Tuner's GPU backends do."""
+    if not array.flags.forc:
+        raise ValueError(f"an array of shape {array.shape} is not contiguous in memory, as a kernel's argument has to be: "
+                         "pass numpy.ascontiguousarray(array) or numpy.asfortranarray(array)")
+    flat = array.ravel(order_of(array))
+    if not flat.dtype.isnative:
+        flat = flat.astype(flat.dtype.newbyteorder("="))
+    if flat.dtype.kind == "c":
+        return flat.view({8: np.float32, 16: np.float64}[flat.dtype.itemsize])
+    if flat.dtype.kind in "bV" or flat.dtype.names:
+        return flat.view(np.uint8)
+    return flat
 
 
 def returns_time(text, name):

@@ -43,6 +43,7 @@ STRATEGIES = {
 }
 
 _GENERAL = ("max_fevals", "time_limit", "x0", "searchspace_construction_options", "strategy")
+_USED = ("max_fevals", "time_limit", "x0")
 #: Options that mean the same here: Kernel Tuner's name to (strategies here, name here).
 _SAME = {
     "popsize": ({"genetic", "differential_evolution", "particle_swarm", "firefly", "nsga2"}, "population"),
@@ -73,7 +74,10 @@ def resolve(strategy, options):
         raise ValueError(f"Starting point (x0) is not supported by strategy {name}")
     mine, unused = {}, []
     for option, value in options.items():
-        if option in _GENERAL or option == "fraction":
+        if option in _USED or option == "fraction" and name == "random_sample":
+            continue
+        if option in _GENERAL:
+            unused.append(option)
             continue
         if option not in known:
             raise ValueError(f"Unrecognized option {option} in strategy_options (allowed: {[*known, *_GENERAL]})")
@@ -81,7 +85,7 @@ def resolve(strategy, options):
             mine[_SAME[option][1]] = value
         elif option == "neighbor" and here in _CLIMBERS and str(value).lower() in _NEIGHBOURS:
             mine["neighbourhood"] = _NEIGHBOURS[str(value).lower()]
-        elif option != "constraint_aware":  # all of ours are
+        elif option != "constraint_aware" or not value:  # all of ours are
             unused.append(option)
     if unused:
         warnings.warn(f"{name} is ergotune's {here} here, which has no option like {', '.join(unused)}: left out "

@@ -3,6 +3,7 @@
 import ast
 import json
 from pathlib import Path
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from .util import evaluate
 _TYPES = {"float": np.float32, "double": np.float64, "int32": np.int32, "int": np.int32, "uint32": np.uint32}
 
 
-def tune_kernel_T1(input_filepath, cache_filepath=None, objective="time", objective_higher_is_better=False,
-                   simulation_mode=False, output_T4=True, iterations=7, device=None, strategy=None, strategy_options=None):
+def tune_kernel_T1(input_filepath: Any, cache_filepath: Any = None, objective: str = "time", objective_higher_is_better: bool = False,
+                   simulation_mode: bool = False, output_T4: bool = True, iterations: int = 7, device: Any = None,
+                   strategy: Any = None, strategy_options: Optional[Dict[str, Any]] = None) -> Tuple[Any, Any]:
     """Tunes what a T1 file describes; gives (T4 metadata, T4 results), or (results, env) where ``output_T4`` is false.
 
     The command reads T1 files too: ``ergotune tune problem.json``.

@@ -14,20 +14,21 @@ class GpuArray:
     Attributes:
         tensor: the user's object.
         shape, dtype, ndim, size: NumPy's.
+        order: "C" or "F", as it lies in memory.
     """
 
-    def __init__(self, tensor, dtype):
-        self.tensor, self.dtype = tensor, dtype
+    def __init__(self, tensor, dtype, order):
+        self.tensor, self.dtype, self.order = tensor, dtype, order
         self.shape = tuple(int(n) for n in tensor.shape)
         self.ndim, self.size = len(self.shape), int(np.prod(self.shape, dtype=np.int64))
 
     def host(self):
         """What it holds, as a NumPy array."""
-        return _core.tensor_contents(self.tensor).reshape(self.shape)
+        return _core.tensor_contents(self.tensor).reshape(self.shape, order=self.order)
 
     def leave(self, contents):
         """Copies a kernel's output into the tensor; gives what Kernel Tuner's run_kernel gives for it."""
-        _core.fill_tensor(self.tensor, contents)
+        _core.fill_tensor(self.tensor, contents.ravel(self.order))
         return self.tensor.cpu() if _library(self.tensor) == "torch" else self.tensor
 
     def like(self, contents, answer=None):
@@ -56,7 +57,7 @@ def placed(argument):
     if not (hasattr(argument, "__dlpack__") or hasattr(argument, "__cuda_array_interface__")):
         return argument
     described = _core.describe_tensor(argument)
-    return _core.host_array(argument) if described is None else GpuArray(argument, described[0])
+    return _core.host_array(argument) if described is None else GpuArray(argument, described[0], described[3])
 
 
 def on_host(argument):
@@ -68,6 +69,11 @@ def on_host(argument):
 def is_array(argument):
     """Whether it is passed as a pointer."""
     return isinstance(argument, GpuArray) or isinstance(argument, np.ndarray) and argument.ndim > 0
+
+
+def order_of(array):
+    """How an array lies in memory: "F" where its first index runs fastest, else "C"."""
+    return array.order if isinstance(array, GpuArray) else "F" if array.flags.fnc else "C"
 
 
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)

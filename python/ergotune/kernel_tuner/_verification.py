@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from ._problem import elements
-from ._tensors import GpuArray, is_array, on_host
+from ._tensors import GpuArray, is_array, on_host, order_of
 from ._tunable import is_tunable, leaves, named
 
 
 def host_arguments(actual, arguments, configuration=None):
-    """A configuration's arguments as its kernel left them: arrays in their own shape and type, scalars as they were given."""
+    """A configuration's arguments as its kernel left them: arrays in their own shape, order and type, scalars as they were given."""
     host = []
     for name, argument in named(arguments, configuration):
         if not is_array(argument):
@@ -19,9 +19,8 @@ def host_arguments(actual, arguments, configuration=None):
         elif name not in actual:  # a tensor that the kernel does not write
             host.append(argument.host())
         else:
-            raw = np.ascontiguousarray(actual[name])
             dtype = argument.dtype if argument.dtype.isnative else argument.dtype.newbyteorder("=")
-            host.append(raw.view(dtype).reshape(argument.shape) if raw.dtype != dtype else raw.reshape(argument.shape))
+            host.append(actual[name].view(dtype).reshape(argument.shape, order=order_of(argument)))
     return host
 
 
@@ -32,9 +31,9 @@ def left_in_place(actual, arguments):
             for (_, placed_argument), left in zip(named(arguments, None), host)]
 
 
-def set_verification(problem, arguments, answer, atol, verify, watch, scratch, current):
+def set_verification(problem, arguments, answer, atol, verify, watch, scratch, current, driver):
     """Says to the problem how outputs are checked; gives the function that does it in this process, or None. ``current``
-    knows the configuration (:class:`_tunable.Current`)."""
+    knows the configuration (:class:`_tunable.Current`); what ``verify`` raises ends the search of ``driver``."""
     if answer is not None and not is_tunable(answer) and len(answer) != len(arguments):
         raise TypeError("The length of argument list and provided results do not match.")
     watching = watch is not None and watch.outputs
@@ -57,7 +56,11 @@ def set_verification(problem, arguments, answer, atol, verify, watch, scratch, c
             watch.process_output(wanted, [h if isinstance(h, np.ndarray) else None for h in host])
         if verify is not None:
             seen = _as_given(host, arguments, wanted, current.params)
-            return bool(verify(wanted, seen, atol=atol) if takes_atol else verify(wanted, seen))
+            try:
+                return bool(verify(wanted, seen, atol=atol) if takes_atol else verify(wanted, seen))
+            except BaseException as failure:
+                driver.failure = driver.failure or failure
+                raise
         if watching:
             return True
         return all(a is None or np.allclose(np.ravel(on_host(a)), np.ravel(h), atol=1e-6 if atol is None else atol)
@@ -95,6 +98,7 @@ def _answer_files(arguments, answer, scratch):
             if argument.dtype.kind not in "iuf" or (argument.dtype.kind in "iu" and expected.dtype.kind == "f"):
                 return None
             file = Path(scratch) / f"{name}.bin"
-            elements(expected.astype(argument.dtype.newbyteorder("="))).tofile(file)
+            laid_out = np.ravel(expected).reshape(argument.shape)  # elements with the same indices are compared, however each lies
+            elements(laid_out.astype(argument.dtype.newbyteorder("="), order=order_of(argument))).tofile(file)
             files[name] = str(file)
     return files

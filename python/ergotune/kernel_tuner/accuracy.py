@@ -2,6 +2,7 @@
 
 import re
 from collections import UserDict
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class Tunable(UserDict):
         arrays: what to pass for each value; a list stands for 0, 1, ...
     """
 
-    def __init__(self, param_key, arrays):
+    def __init__(self, param_key: Any, arrays: Any) -> None:
         super().__init__(dict(enumerate(arrays)) if isinstance(arrays, (tuple, list)) else arrays)
         self.param_key = param_key
 
@@ -58,7 +59,7 @@ def _bfloat16():
 class TunablePrecision(Tunable):
     """One array in several precisions: ``TunablePrecision("real", x, {"float": np.float32, "double": np.float64})``."""
 
-    def __init__(self, param_key, array, dtypes=None):
+    def __init__(self, param_key: Any, array: Any, dtypes: Any = None) -> None:
         if not dtypes:
             dtypes = {"half": np.half, "float": np.single, "double": np.double}
         if isinstance(dtypes, (list, tuple)):
@@ -114,7 +115,7 @@ class AccuracyObserver(OutputObserver):
         atol: keeps relative errors from dividing by 0.
     """
 
-    def __init__(self, metric=None, key="error", *, atol=1e-8):
+    def __init__(self, metric: Any = None, key: str = "error", *, atol: float = 1e-8) -> None:
         self.metric = metric if callable(metric) else error_metric_from_name(metric or "rmse", atol)
         self.key = key
         self.result = None

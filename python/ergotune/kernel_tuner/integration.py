@@ -3,13 +3,15 @@
 import json
 import re
 from pathlib import Path
+from typing import Any, Dict, List, Optional
 
 from ._encoding import NpEncoder
 from .util import get_objective_defaults, looks_like_a_filename, read_file
 
 
-def store_results(results_filename, kernel_name, kernel_string, tune_params, problem_size, results, env, top=3,
-                  objective=None, objective_higher_is_better=None):
+def store_results(results_filename: str, kernel_name: str, kernel_string: Any, tune_params: Dict[str, Any], problem_size: Any,
+                  results: List[Dict[str, Any]], env: Dict[str, Any], top: float = 3, objective: Optional[str] = None,
+                  objective_higher_is_better: Optional[bool] = None) -> None:
     """Adds the best configurations to a JSON file in Kernel Tuner's format 1.0.
 
     Those within ``top`` per cent of the best are stored, and replace what the file holds of this device and problem size.
@@ -107,7 +109,8 @@ class TuneResults:
         return dict(parameters[choose((k for k in counts if counts[k] == most), key=totals.__getitem__)])
 
 
-def create_device_targets(header_filename, results_filename, objective=None, objective_higher_is_better=None):
+def create_device_targets(header_filename: str, results_filename: str, objective: Optional[str] = None,
+                          objective_higher_is_better: Optional[bool] = None) -> None:
     """Writes a C header with the best configuration of each device (``-DTARGET_<device>``) and a default."""
     get_objective_defaults(objective, objective_higher_is_better)
     results = TuneResults(results_filename)

@@ -6,9 +6,11 @@ import logging
 import os
 import platform as machine
 import random
+import tempfile
 import time
 import warnings
 from datetime import datetime
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -37,6 +39,10 @@ from .util import (
     get_pareto_results,
 )
 
+Row = Dict[str, Any]
+Path = Union[str, "os.PathLike[str]"]
+#: Text, file, list of files, or a function of the configuration that gives a text.
+Source = Union[str, "os.PathLike[str]", Sequence[Any], Callable[..., str]]
 #: Kernel Tuner's strategies by name, with the strategy that they are here.
 strategy_map = {name: here for name, (here, _, _) in STRATEGIES.items()}
 
@@ -52,13 +58,18 @@ def __getattr__(name):
 
 
 def tune_kernel(
-    kernel_name, kernel_source, problem_size, arguments, tune_params,
-    grid_div_x=None, grid_div_y=None, grid_div_z=None, restrictions=None, answer=None, atol=1e-6, verify=None,
-    verbose=False, lang=None, device=0, platform=0, smem_args=None, cmem_args=None, texmem_args=None, compiler=None,
-    compiler_options=None, defines=None, log=None, iterations=7, block_size_names=None, quiet=False, strategy=None,
-    strategy_options=None, cache=None, metrics=None, simulation_mode=None, parallel=None, observers=None,
-    objective=None, objective_higher_is_better=None, objectives=None, seed=None,
-):
+    kernel_name: str, kernel_source: Source, problem_size: Any, arguments: Sequence[Any], tune_params: Dict[str, Sequence[Any]],
+    grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None, restrictions: Any = None, answer: Any = None,
+    atol: Optional[float] = 1e-6, verify: Optional[Callable[..., Any]] = None, verbose: bool = False, lang: Optional[str] = None,
+    device: int = 0, platform: int = 0, smem_args: Optional[Dict[str, Any]] = None, cmem_args: Optional[Dict[str, Any]] = None,
+    texmem_args: Optional[Dict[str, Any]] = None, compiler: Optional[str] = None, compiler_options: Optional[Sequence[str]] = None,
+    defines: Optional[Dict[str, Any]] = None, log: Any = None, iterations: int = 7,
+    block_size_names: Optional[Sequence[str]] = None, quiet: bool = False, strategy: Any = None,
+    strategy_options: Optional[Dict[str, Any]] = None, cache: Optional[Path] = None, metrics: Optional[Dict[str, Any]] = None,
+    simulation_mode: Optional[bool] = None, parallel: Any = None, observers: Optional[Sequence[Any]] = None,
+    objective: Union[str, Sequence[str], None] = None, objective_higher_is_better: Union[bool, Sequence[bool], None] = None,
+    objectives: Optional[Dict[str, bool]] = None, seed: Optional[int] = None,
+) -> Tuple[List[Row], Row]:
     """Tunes a kernel; returns ``(results, env)`` as Kernel Tuner does.
 
     Args:
@@ -79,7 +90,8 @@ def tune_kernel(
         ValueError, TypeError: as Kernel Tuner does. ergotune.UserError: for what only shows on the device.
     """
     began = time.monotonic()
-    _refuse(texmem_args=texmem_args, cmem_args=cmem_args if _is_cuda(lang, kernel_source) else None, parallel=parallel)
+    if not simulation_mode:  # there nothing is compiled or run
+        _refuse(texmem_args=texmem_args, cmem_args=cmem_args, parallel=parallel)
     _log(log, kernel_name)
     names, higher = _objectives(objective, objective_higher_is_better, objectives)
     _check_parameters(tune_params, simulation_mode)
@@ -87,7 +99,7 @@ def tune_kernel(
     options = dict(strategy_options or {})
     here, mine = resolve(strategy, options)
     limit = options.get("time_limit")
-    if limit is not None and time.monotonic() - began > limit:
+    if limit is not None and not time.monotonic() - began <= limit:  # neither for 0 nor for nan
         raise RuntimeError(f"The startup time of the tuning process ({time.monotonic() - began} seconds) has exceeded the time "
                            f"limit ({limit} seconds). Please increase the time limit.")
     if seed is None:
@@ -101,7 +113,7 @@ def tune_kernel(
         with _no_collections():
             env, driver = _simulated(call, plan, restrictions, cache, metrics, printing, guest)
     else:
-        builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks)
+        builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler)
         builder.checked = set() if answer is None or is_tunable(answer) else {i for i, a in enumerate(answer) if a is not None}
         builder.add_parameters()
         add_restrictions(builder.problem, restrictions, tune_params)
@@ -120,7 +132,7 @@ def tune_kernel(
     return driver.results, env
 
 
-def tune_cache(cache_path, restrictions=None, **kwargs):
+def tune_cache(cache_path: Path, restrictions: Optional[List[Any]] = None, **kwargs: Any) -> Tuple[List[Row], Row]:
     """Simulates tuning from a cache alone: parameters, problem size and kernel are its own. See :func:`tune_kernel`."""
     data = read_cache(cache_path, open_cache=False)
     if restrictions is not None and not isinstance(restrictions, list):
@@ -141,18 +153,20 @@ def tune_cache(cache_path, restrictions=None, **kwargs):
 
 
 def run_kernel(
-    kernel_name, kernel_source, problem_size, arguments, params, grid_div_x=None, grid_div_y=None, grid_div_z=None,
-    lang=None, device=0, platform=0, smem_args=None, cmem_args=None, texmem_args=None, compiler=None,
-    compiler_options=None, defines=None, block_size_names=None, quiet=False, log=None,
-):
+    kernel_name: str, kernel_source: Source, problem_size: Any, arguments: Sequence[Any], params: Dict[str, Any],
+    grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None, lang: Optional[str] = None, device: int = 0,
+    platform: int = 0, smem_args: Optional[Dict[str, Any]] = None, cmem_args: Optional[Dict[str, Any]] = None,
+    texmem_args: Optional[Dict[str, Any]] = None, compiler: Optional[str] = None, compiler_options: Optional[Sequence[str]] = None,
+    defines: Optional[Dict[str, Any]] = None, block_size_names: Optional[Sequence[str]] = None, quiet: bool = False, log: Any = None,
+) -> List[Any]:
     """Runs one configuration once and returns the arguments as the kernel left them."""
-    _refuse(texmem_args=texmem_args, cmem_args=cmem_args if _is_cuda(lang, kernel_source) else None)
+    _refuse(texmem_args=texmem_args, cmem_args=cmem_args)
     _log(log, kernel_name)
     tune_params = {name: [value] for name, value in params.items()}
     arguments = selected(arguments, params)
     check_block_size_names(block_size_names)
     blocks = _with_defaults(block_size_names)
-    builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks)
+    builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler)
     builder.add_parameters()
     _fill(builder, problem_size, arguments, (grid_div_x, grid_div_y, grid_div_z), smem_args, compiler_options, defines)
     builder.problem.set_verification("none")
@@ -187,10 +201,6 @@ def _refuse(**given):
             raise NotSupported(f"ergotune.kernel_tuner does not support {name}: {_ADVICE[name]}")
 
 
-def _is_cuda(lang, source):
-    return lang is None and "__global__" in str(source) or str(lang).upper() in ("CUDA", "CUPY", "NVCUDA", "PYCUDA", "HIP")
-
-
 def _log(level, kernel_name):
     if level:
         logging.basicConfig(filename=kernel_name + datetime.now().strftime("%Y%m%d-%H:%M:%S") + ".log", level=level)
@@ -213,6 +223,8 @@ def _objectives(objective, higher, objectives):
 def _check_parameters(tune_params, simulation_mode):
     if not isinstance(tune_params, dict):
         raise ValueError("tune_params should be a dictionary of names to lists of values")
+    if not tune_params:
+        raise ValueError("tune_params has no parameters: there is nothing to tune")
     for name in tune_params:
         if name in ("grid_size_x", "grid_size_y", "grid_size_z", "time"):
             raise ValueError(f"Tune parameter {name} with value {tune_params[name]} has a forbidden name!")
@@ -351,7 +363,10 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     cache = Cache.open(cache_file, _header(call, cached_name), simulation=False) if cache_file else None
     driver = Driver(plan, cache, metrics, printing.tune_params, printing.quiet, guest)
     current = Current(plan.names)
-    callback = set_verification(builder.problem, arguments, answer, atol, verify, watch, builder.scratch.name, current)
+    scratch = contextlib.ExitStack()
+    scratch.callback(meters.close)
+    answers = scratch.enter_context(tempfile.TemporaryDirectory(prefix="ergotune-kt-"))
+    callback = set_verification(builder.problem, arguments, answer, atol, verify, watch, answers, current, driver)
     seen_by = [watch] if watch else []
     if callback is not None and (is_tunable(answer) or any(is_tunable(a) for a in arguments)):
         seen_by.append(current)
@@ -373,10 +388,12 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
         raise_first(driver, watch)
         raise
     finally:
+        scratch.close()
         if cache:
             cache.close()
         driver.finish()
     raise_first(driver, watch)
+    recorder.warn_of_failures()
     return env, driver
 
 
@@ -406,6 +423,19 @@ class _Recorder:
         self.driver, self.watch, self.meters = driver, watch, meters
         self.iterations, self.printing = iterations, printing
         self._rows = {}
+        self._failures = []  # of this run: (status, message)
+
+    def warn_of_failures(self):
+        """Where Kernel Tuner would have raised: outputs are wrong, or nothing works."""
+        wrong = [message for status, message in self._failures if status == "wrong_result"]
+        every = len(self.driver.results)
+        if self.driver.results and all("__error__" in row for row in self.driver.results) and self._failures:
+            status, message = self._failures[0]
+            warnings.warn(f"none of the {every} configurations works; the first: {status}: {message}",
+                          RuntimeWarning, stacklevel=4)
+        elif wrong:
+            warnings.warn(f"the verification failed for {len(wrong)} of {every} configurations; the first: {wrong[0]}",
+                          RuntimeWarning, stacklevel=4)
 
     def _row(self, configuration, measurement):
         configuration = {name: configuration[name] for name in self.driver.plan.names}
@@ -444,6 +474,7 @@ class _Recorder:
         if row is None:
             row = self._row(configuration, measurement)
         if "__error__" in row:
+            self._failures.append((measurement["status"], measurement["message"].partition("\n")[0]))
             self.printing.skipped({n: row[n] for n in self.driver.plan.names}, measurement)
         self.driver.take(index, row)
 
@@ -454,6 +485,7 @@ def _tell_best(results, names, higher, tune_params, metrics, quiet, env):
             print("no results to report")
         return
     keys = [*tune_params, *names, *(metrics or ())]
+    quiet = quiet or all("__error__" in row for row in results)
     if len(names) == 1:
         env["best_config"] = get_best_config(results, names[0], higher[0])
         if not quiet:

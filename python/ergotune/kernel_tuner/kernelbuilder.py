@@ -46,4 +46,5 @@ def _device_name(source, lang, device, platform):
     from ._problem import language_of, read_source
     from .interface import _device_id
 
-    return describe_device(_device_id(language_of(lang, str(read_source(source)[0])), device, platform))[2]
+    text, file, _ = read_source(source)
+    return describe_device(_device_id(language_of(lang, str(text), file), device, platform))[2]

@@ -10,6 +10,7 @@ import subprocess
 import numpy as np
 
 from ... import _command
+from .._meters import warn_of_fallback
 from ..observers.nvml import get_nvml_gr_clocks
 from ..util import read_cache
 
@@ -17,13 +18,17 @@ from ..util import read_cache
 def get_frequency_power_relation_fp32(device, n_samples=10, nvidia_smi_fallback=None, use_locked_clocks=False, cache=None,
                                       simulation_mode=None):
     """Samples of ``(MHz, W)`` under full FP32 load, as two arrays. ``cache``: they come from this cache file of Kernel
-    Tuner's instead. ``nvidia_smi_fallback``, ``use_locked_clocks``: taken, not needed."""
+    Tuner's instead. ``use_locked_clocks``: they are used where the GPU has them. ``nvidia_smi_fallback`` has no
+    effect, and a warning says it."""
+    warn_of_fallback(nvidia_smi_fallback)
     if cache:
         rows = read_cache(cache, open_cache=False)["cache"].values()
         rows = [row for row in rows if "core_freq" in row and "nvml_power" in row]
         return np.array([row["core_freq"] for row in rows]), np.array([row["nvml_power"] for row in rows])
+    if simulation_mode:
+        raise ValueError("simulation_mode needs cache=FILE")
     board = f"nvml:{device}"
-    command = [str(_command.path()), "model", "--clocks", str(n_samples), "--spaced", "--sensor", board, "--control", board,
+    command = [_command.existing(), "model", "--clocks", str(n_samples), "--spaced", "--sensor", board, "--control", board,
                "--no-store", "--dry-run", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

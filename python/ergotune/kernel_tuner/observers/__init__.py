@@ -2,14 +2,16 @@
 
 from .._absent import ENERGY
 from .._notsupported import absent
-from .observer import (  # noqa: F401
+from .observer import (
     BenchmarkObserver,
     ContinuousObserver,
     IterationObserver,
     OutputObserver,
     PrologueObserver,
 )
-from .register import RegisterObserver  # noqa: F401
+from .register import RegisterObserver
+
+__all__ = ["BenchmarkObserver", "ContinuousObserver", "IterationObserver", "OutputObserver", "PrologueObserver", "RegisterObserver"]
 
 _WORK = {"NVMLObserver": "nvml", "TegraObserver": "tegra", "PowerSensorObserver": "powersensor", "PMTObserver": "pmt",
          "NCUObserver": "ncu"}

@@ -1,5 +1,7 @@
 """Hardware counters, by ergotune's own observer ``counters``."""
 
+from typing import Optional, Sequence
+
 from .._meters import Meter
 
 
@@ -10,7 +12,7 @@ class NCUObserver(Meter):
 
     energy = False
 
-    def __init__(self, metrics=None, device=0):
+    def __init__(self, metrics: Optional[Sequence[str]] = None, device: int = 0) -> None:
         if isinstance(metrics, str) or not metrics:
             raise ValueError("NCUObserver needs the metrics to observe, a list of names such as ['dram__bytes_read.sum']")
         self.metrics, self.device = list(metrics), device

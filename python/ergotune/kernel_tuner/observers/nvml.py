@@ -1,11 +1,12 @@
 """NVIDIA boards: power, energy, clocks and temperature, and lists of clocks and limits to tune."""
 
 import time
+from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 
 from .._absent import ENERGY
-from .._meters import Meter, check
+from .._meters import Meter, check, warn_of_fallback
 from .._notsupported import absent
 from .._nvml import Nvml
 
@@ -23,16 +24,18 @@ class NVMLObserver(Meter):
     Args:
         device: NVML's index of the board; None: the device's own.
         save_all: a list under each name with an s at its end as well.
-        nvidia_smi_fallback, use_locked_clocks: taken, not needed: locked clocks are used where the board has them, and without
-            permission ergotuned sets them (docs/clocks.md).
-        continuous_duration: taken, not needed: the precision that is asked decides.
+        use_locked_clocks: locked clocks are used where the GPU has them, whatever it is.
+        nvidia_smi_fallback: has no effect, and a warning says it: without permission ergotuned sets clocks (docs/clocks.md).
+        continuous_duration: s of each configuration's energy measurement; 1 leaves them to ergotune.
     """
 
-    def __init__(self, observables, device=None, save_all=False, nvidia_smi_fallback=None, use_locked_clocks=False,
-                 continuous_duration=1):
+    def __init__(self, observables: Sequence[str], device: Optional[int] = None, save_all: bool = False,
+                 nvidia_smi_fallback: Optional[str] = None, use_locked_clocks: bool = False, continuous_duration: float = 1) -> None:
         known = {"nvml_power": ("power", 1.0), "nvml_energy": ("energy", 1.0), "core_freq": ("core_clock", 1e-6),
                  "mem_freq": ("memory_clock", 1e-6), "temperature": ("temperature", 1.0), "gr_voltage": ("core_voltage", 1e3)}
         check(observables, ["power_readings", *known])
+        warn_of_fallback(nvidia_smi_fallback)
+        self.continuous_duration = continuous_duration
         self.observables = list(observables)
         self.save_all, self.device = save_all, device
         self.readings = "power_readings" in observables
@@ -42,7 +45,7 @@ class NVMLObserver(Meter):
         self.board = Nvml(device).uuid() if "gr_voltage" in observables else None
 
 
-def get_nvml_gr_clocks(device, n=None, quiet=False):
+def get_nvml_gr_clocks(device: int, n: Optional[int] = None, quiet: bool = False) -> Dict[str, List[int]]:
     """``{"nvml_gr_clock": [...]}``: n of the graphics clocks (MHz) at the highest memory clock; all where n is None."""
     board = Nvml(device)
     clocks = board.graphics_clocks(max(board.memory_clocks()))
@@ -51,7 +54,7 @@ def get_nvml_gr_clocks(device, n=None, quiet=False):
     return _told("gr frequencies", "nvml_gr_clock", list(clocks), quiet)
 
 
-def get_nvml_mem_clocks(device, n=None, quiet=False):
+def get_nvml_mem_clocks(device: int, n: Optional[int] = None, quiet: bool = False) -> Dict[str, List[int]]:
     """``{"nvml_mem_clock": [...]}``: memory clocks, MHz."""
     clocks = Nvml(device).memory_clocks()
     if n and len(clocks) > n:
@@ -59,7 +62,7 @@ def get_nvml_mem_clocks(device, n=None, quiet=False):
     return _told("mem frequencies", "nvml_mem_clock", clocks, quiet)
 
 
-def get_nvml_pwr_limits(device, n=None, quiet=False):
+def get_nvml_pwr_limits(device: int, n: Optional[int] = None, quiet: bool = False) -> Dict[str, List[int]]:
     """``{"nvml_pwr_limit": [...]}``: n limits, W, in steps of 5 W."""
     low, high = Nvml(device).power_limits()
     if n is None:
@@ -68,7 +71,7 @@ def get_nvml_pwr_limits(device, n=None, quiet=False):
     return _told("power limits", "nvml_pwr_limit", limits, quiet)
 
 
-def get_idle_power(device, n=5, sleep_s=0.1):
+def get_idle_power(device: int, n: int = 5, sleep_s: float = 0.1) -> float:
     """W: the mean of n readings."""
     board = Nvml(device)
     readings = []

@@ -1,5 +1,7 @@
 """The power meters of the PMT library, by ergotune's own sensors."""
 
+from typing import Any
+
 from .._absent import ENERGY
 from .._meters import Meter, check, only_one
 from .._notsupported import absent
@@ -13,9 +15,14 @@ _DEFAULT = {"powersensor2": "/dev/ttyACM0", "powersensor3": "/dev/ttyACM0"}
 
 class PMTObserver(Meter):
     """``<platform>_energy`` (J per launch) and ``<platform>_power`` (W) of one platform: nvidia, rapl, rocm, powersensor2 or
-    powersensor3; a name, or a name with its device."""
+    powersensor3; a name, or a name with its device.
 
-    def __init__(self, observable=None, use_continuous_observer=False, continuous_duration=1):
+    Args:
+        use_continuous_observer: energy is always taken while the kernel runs again and again.
+        continuous_duration: s of each configuration's energy measurement; 1 leaves them to ergotune.
+    """
+
+    def __init__(self, observable: Any = None, use_continuous_observer: bool = False, continuous_duration: float = 1) -> None:
         if isinstance(observable, dict):
             meters = dict(observable)
         elif isinstance(observable, list):
@@ -27,5 +34,6 @@ class PMTObserver(Meter):
         only_one(list(meters))
         (name, device), = meters.items()
         self.observable = meters
+        self.continuous_duration = continuous_duration
         self.keys = {f"{name}_energy": ("energy", 1.0), f"{name}_power": ("power", 1.0)}
         self.sensors = (_SENSORS[name].format(_DEFAULT.get(name, "0") if device is None else device),)

@@ -1,5 +1,7 @@
 """PowerSensor 2 and 3, wired to the board."""
 
+from typing import Optional, Sequence
+
 from .._meters import Meter, check
 
 
@@ -7,7 +9,7 @@ class PowerSensorObserver(Meter):
     """``ps_energy`` (J per launch) and ``ps_power`` (W). ``device``: the serial line, default /dev/ttyACM0; with
     "powersensor2:" before it an older sensor."""
 
-    def __init__(self, observables=None, device=None):
+    def __init__(self, observables: Optional[Sequence[str]] = None, device: Optional[str] = None) -> None:
         known = {"ps_energy": ("energy", 1.0), "ps_power": ("power", 1.0)}
         check(observables or (), list(known))
         self.observables = list(observables or ["ps_energy"])

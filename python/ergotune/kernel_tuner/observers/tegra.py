@@ -2,12 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Sequence
 
 import numpy as np
 
 from .._absent import ENERGY
 from .._meters import Meter, check
-from .._notsupported import absent
+from .._notsupported import NotSupported, absent
 
 __getattr__ = absent(__name__, {"tegra": ENERGY})
 
@@ -17,15 +18,19 @@ class TegraObserver(Meter):
     are asked for. With it ``tegra_gr_clock`` (Hz) in tune_params is set, and put back however the run ends.
 
     Args:
-        power_path, temp_path: taken, not needed: docs/devices.md says which files are read.
+        power_path, temp_path: NotSupported: docs/devices.md says which files are read.
     """
 
     control = "tegra"
 
-    def __init__(self, observables, save_all=False, power_path="", temp_path=""):
+    def __init__(self, observables: Sequence[str], save_all: bool = False, power_path: str = "", temp_path: str = "") -> None:
         known = {"core_freq": ("core_clock", 1.0), "tegra_temp": ("temperature", 1.0), "tegra_power": ("power", 1.0),
                  "tegra_energy": ("energy", 1.0)}
         check(observables, list(known))
+        for name, path in (("power_path", power_path), ("temp_path", temp_path)):
+            if path:
+                raise NotSupported(f"ergotune.kernel_tuner does not support {name} of TegraObserver: it finds the board's own files "
+                                   "(docs/devices.md)")
         self.observables, self.save_all = list(observables), save_all
         self.keys = {name: known[name] for name in observables}
 
