@@ -17,8 +17,12 @@ namespace ergotune::cli {
 /// What every verb that reads results calls its default.
 inline constexpr const char* kDefaultStore = "ergotune.db";
 
-/// A session of a store (0: the latest), or a recording of any format.
+/// Writes what was found wrong while `file` was read (it is cut off, rows are left out) to standard error.
+void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings);
+
+/// A session of a store (0: the latest), or a recording of any format, whose warnings are printed.
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
+ResultSet load_session(const Store& store, std::int64_t session);
 
 struct RankedResults {
   ResultSet results;

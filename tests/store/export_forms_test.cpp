@@ -35,6 +35,12 @@ json entry_of(const ResultSet& results) {
   return json::parse(to_kernel_tuner_cache(results))["cache"].front();
 }
 
+TEST(ExportForms, NamesAndValuesOfStrangersEndNoLineOfAHeader) {
+  BestResult best{"p\n#error", "d\n#error", "time\n#error", {}, one_result().parameters, {Value("1\n#error")}, {}};
+  best.parameters[0].name = "n\n#error";
+  EXPECT_THAT(to_c_header({best}), testing::Not(HasSubstr("\n#error")));
+}
+
 TEST(ExportForms, LettersStayWhatTheyAreAndEachFileHasItsLayout) {
   ResultSet results = one_result();
   results.rows[0].measurement.status = Status::compile_error;
