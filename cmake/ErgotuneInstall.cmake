@@ -19,6 +19,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ergotune DESTINATION ${CMAKE_INS
 if(EXISTS ${PROJECT_SOURCE_DIR}/profiles)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/ergotune)
 endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT ergotuneTargets NAMESPACE ergotune:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ergotuneConfig.cmake.in
   ${PROJECT_BINARY_DIR}/ergotuneConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ergotune)

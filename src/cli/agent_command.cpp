@@ -46,7 +46,7 @@ void add_agent_command(Verb app) {
     options.interrupted = interruption();
     options.program = ERGOTUNE_VERSION;
     options.node = *node;
-    options.list_devices = [] { return devices_document().dump(); };
+    options.list_devices = [] { return devices_document().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); };
     if (const int code = run_agent(options); code != 0) throw Exit{code};
   });
 }

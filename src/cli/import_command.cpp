@@ -44,7 +44,7 @@ void import_file(const ImportOptions& options) {
       {"imported_from", std::filesystem::path(options.file).filename().string()},
       {"imported_at", iso_time(wall_seconds())}};
   const std::int64_t session =
-      store.session(identity, names, recording.objective.text, environment.dump(), document);
+      store.session(identity, names, recording.objective.text, environment.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), document);
   // The same file again adds what it has gained since, as a live cache does.
   std::vector<Configuration> known;
   for (const StoredRow& row : store.rows(session)) known.push_back(row.configuration);

@@ -4,20 +4,27 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "cli/command.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/power/guardian.hpp"
+#include "ergotune/store/store.hpp"
 
 namespace ergotune::cli {
 
-void print_json(const nlohmann::ordered_json& document) { fmt::print("{}\n", document.dump(2)); }
+// Bytes of compilers and programs that are no UTF-8 (a comment in Latin-1) must not cost the answer.
+void print_json(const nlohmann::ordered_json& document) {
+  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
 
 Option add_json_option(Verb verb, bool& json) {
   return verb.add_flag("--json", json, "Print one JSON document on standard output");
@@ -57,32 +64,76 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_run_command(app);
 }
 
-/// Clocks that a session could not put back are named last of all, and whatever the verb said, that is no success.
-int with_failed_restores(int code) {
+/// Lost stores and clocks that a session could not put back are named last of all, and whatever the verb said, that is no success.
+int with_losses(int code) {
+  const auto lost = ergotune::take_lost_stores();
+  for (const auto& store : lost)
+    fmt::print(stderr, "ergotune: {}: the store was removed or replaced while it was written; this run's results are not in it\n",
+               store.string());
   const auto reports = ergotune::take_failed_restores();
   for (const auto& report : reports) fmt::print(stderr, "ergotune: {}\n", ergotune::words_of(report));
-  return reports.empty() || code != 0 ? code : 1;
+  return (reports.empty() && lost.empty()) || code != 0 ? code : 1;
 }
 
 }  // namespace
 
 namespace {
 
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    else if (n == 0 || errno != EINTR) return false;
+  }
+  return true;
+}
+
+/// Names and messages of strangers may hold escape sequences, which would change the terminal's title or clear it: control
+/// characters become visible, but for line ends, tabs and what begins a line of progress anew.
+std::string without_control_characters(std::string_view bytes) {
+  constexpr std::string_view kNewLine = "\r\x1b[K";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto c = static_cast<unsigned char>(bytes[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
+    if (bytes.substr(i).starts_with(kNewLine)) {
+      text += kNewLine;
+      i += kNewLine.size() - 1;
+    } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F
+      text += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+      text += fmt::format("\\x{:02x}", c);
+    } else {
+      text += bytes[i];
+    }
+  }
+  return text;
+}
+
 /// A full disk behind 2> ends no work and loses no result: who cannot be told is not told. (fmt::print throws where a stream takes
 /// nothing.)
 void let_standard_error_fail() {
   const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
-    for (std::size_t done = 0; done < size;) {
-      const ssize_t n = ::write(STDERR_FILENO, bytes + done, size - done);
-      if (n > 0) done += static_cast<std::size_t>(n);
-      else if (n == 0 || errno != EINTR) break;
-    }
+    (void)write_all(STDERR_FILENO, without_control_characters({bytes, size}));
     return static_cast<ssize_t>(size);
   };
   std::FILE* stream = ::fopencookie(nullptr, "w", {nullptr, write, nullptr, nullptr});
   if (!stream) return;
   std::setvbuf(stream, nullptr, _IONBF, 0);
   stderr = stream;
+}
+
+/// On a terminal alone: a file or a pipe gets every byte.
+void guard_terminal() {
+  if (::isatty(STDOUT_FILENO) != 1) return;
+  const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
+    return write_all(STDOUT_FILENO, without_control_characters({bytes, size})) ? static_cast<ssize_t>(size) : 0;
+  };
+  std::FILE* stream = ::fopencookie(nullptr, "w", {nullptr, write, nullptr, nullptr});
+  if (!stream) return;
+  std::setvbuf(stream, nullptr, _IOLBF, 0);
+  stdout = stream;
 }
 
 /// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its place.
@@ -99,6 +150,9 @@ int main(int argc, char** argv) {
   try {
     open_standard_streams();
     let_standard_error_fail();
+    guard_terminal();
+    // A limit of file sizes (ulimit -f) is met as a full disk is. A handler, not SIG_IGN: programs that are started inherit that.
+    std::signal(SIGXFSZ, [](int) {});
     std::error_code gone;
     (void)std::filesystem::current_path(gone);
     if (gone) throw UserError("the working folder is not there any more; change to another (cd)");
@@ -106,15 +160,15 @@ int main(int argc, char** argv) {
         "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
         "of both.",
         add_verbs, argc, argv);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_failed_restores(code);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_losses(code);
     // a script must not take half a document for a whole one
     fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
-    return with_failed_restores(1);
+    return with_losses(1);
   } catch (const UserError& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
-    return with_failed_restores(2);
+    return with_losses(2);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ergotune: {}\n", error.what());
-    return with_failed_restores(1);
+    return with_losses(1);
   }
 }

@@ -157,7 +157,7 @@ void measure_apart(const MeasureArguments& arguments) {
   }
   std::optional<Attribution> attribution;
   if (method) attribution = attribute(problem, *method, rounds, measurements);
-  if (attribution && store) store->note(session, "attribution", document_of(*attribution).dump());
+  if (attribution && store) store->note(session, "attribution", document_of(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
   if (arguments.json)
     return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}} : Json(entries));
   print_rounds(rounds, measurements, problem.metrics);

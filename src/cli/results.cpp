@@ -18,11 +18,16 @@ void print_warnings(const std::filesystem::path& file, const std::vector<std::st
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
   // Store::open() says what to do about a store that is not there.
-  if (is_store(file) || !std::filesystem::exists(file, error))
-    return result_set(Store::open(file, true), session);
+  if (is_store(file) || !std::filesystem::exists(file, error)) return load_session(Store::open(file, true), session);
   const Recording recording = load_recording(file);
   print_warnings(file, recording.warnings);
   return result_set(recording);
+}
+
+ResultSet load_session(const Store& store, std::int64_t session) {
+  ResultSet results = result_set(store, session);
+  print_warnings(store.file(), results.warnings);
+  return results;
 }
 
 namespace {
@@ -78,7 +83,7 @@ std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, st
   if (session == 0 && is_store(file)) {
     const Store store = Store::open(file, true);
     for (const SessionInfo& info : store.sessions())
-      all.push_back(rank_results(result_set(store, info.id), objective));
+      all.push_back(rank_results(load_session(store, info.id), objective));
   }
   if (all.empty()) all.push_back(load_ranked(file, session, objective));
   return all;

@@ -22,6 +22,7 @@ void print_warnings(const std::filesystem::path& file, const std::vector<std::st
 
 /// A session of a store (0: the latest), or a recording of any format, whose warnings are printed.
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
+ResultSet load_session(const Store& store, std::int64_t session);
 
 struct RankedResults {
   ResultSet results;

@@ -227,6 +227,7 @@ void print_sessions(const Store& store) {
                iso_time(info.created_at), to_string(info.provenance)});
   }
   fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
+  print_warnings(store.file(), store.warnings());
 }
 
 void show(const ShowOptions& options) {

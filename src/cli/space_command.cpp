@@ -42,9 +42,9 @@ class LinePrinter {
   explicit LinePrinter(const SearchSpace& space) : space_(space), positions_(space.dimensions()) {
     for (const auto& parameter : space.parameters()) {
       auto& texts = texts_.emplace_back();
-      const std::string name = Json(parameter.name).dump();
+      const std::string name = Json(parameter.name).dump(-1, ' ', false, Json::error_handler_t::replace);
       for (const auto& value : parameter.values)
-        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name, to_json(value).dump()));
+        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name, to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace)));
     }
   }
   void print(ConfigurationIndex index) {

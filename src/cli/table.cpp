@@ -25,6 +25,8 @@ Table::Table(std::vector<std::string> header) : header_(std::move(header)), left
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(header_.size());
+  for (std::string& cell : cells)  // a row is one line, whatever a name holds
+    std::replace_if(cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   rows_.push_back(std::move(cells));
 }
 

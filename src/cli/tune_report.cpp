@@ -275,8 +275,8 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
 
 void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
                   std::size_t top) {
-  fmt::print("{} on {}: {} configurations measured", prepared.problem.name, prepared.device.name,
-             result.evaluated);
+  fmt::print("{} on {}: {} configuration{} measured", prepared.problem.name, prepared.device.name,
+             result.evaluated, result.evaluated == 1 ? "" : "s");
   if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
   if (result.resumed > 0) fmt::print(", {} known before", result.resumed);
   fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds),
@@ -299,12 +299,12 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   note_disagreement(prepared, result);
   if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) fmt::print("\nnote: {}\n", note);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
-  if (prepared.store) {
+  if (prepared.store && prepared.store->is_there()) {
     const std::string session =  // of boards of different kinds there are several: one of them was worked on last
         pick_session(*prepared.store).id == prepared.store_session ? "" : fmt::format(" --session {}", prepared.store_session);
     fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n", prepared.store->file().string(),
                prepared.store_session, prepared.store->file().string(), session);
-  } else {
+  } else if (!prepared.store) {
     fmt::print("\nNothing was stored. Next: ergotune tune {}\n", file);
   }
 }

@@ -28,7 +28,6 @@ Option Option::positive() {
       },
       "")));
 }
-Option Option::existing_file() { return Option(*option_->check(CLI::ExistingFile)); }
 Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
 Option Option::one_of(const std::vector<std::string>& values) {
   return Option(*option_->check(CLI::IsMember(values)));
@@ -148,18 +147,20 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
       "Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" tells more.");
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
-    while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
-    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error),
-                       verb == failed ? std::string() : verb->get_name() + " ");
+    std::string path;
+    while (!verb->get_subcommands().empty()) {
+      verb = verb->get_subcommands().front();
+      path += verb->get_name() + " ";
+    }
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error), path);
   });
   app.get_formatter()->column_width(34);
   add_verbs(Verb(app));
   std::vector<std::string> words(argv + 1, argv + argc);
-  // "ergotune help tune" is "ergotune tune --help"
+  // "ergotune help wisdom why" is "ergotune wisdom why --help"
   if (!words.empty() && words.front() == "help") {
-    words.resize(std::min<std::size_t>(words.size(), 2));
-    std::rotate(words.begin(), words.begin() + 1, words.end());
-    words.back() = "--help";
+    words.erase(words.begin());
+    words.push_back("--help");
   }
   if (!words.empty()) refuse_unknown_verb(app, words.front());
   keep_marked_rest(app, words);

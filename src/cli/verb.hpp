@@ -25,7 +25,6 @@ class Option {
   /// What the help calls its value: "NUMBER".
   Option kind(const std::string& name);
   Option positive();
-  Option existing_file();
   /// A file or a folder.
   Option existing_path();
   Option one_of(const std::vector<std::string>& values);

@@ -305,7 +305,7 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
   verb.add_option("--backend", options->backend, "Kind of a device that the wisdom does not know: cuda, hip, opencl, host")
       .one_of({"cuda", "hip", "opencl", "host"});
-  verb.add_option("--problem", options->problem, "Problem file: what is stale, or not in its space for this size, is left out").existing_file();
+  verb.add_option("--problem", options->problem, "Problem file: what is stale, or not in its space for this size, is left out").existing_path();
   add_json_option(verb, options->json);
   verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
   verb.callback([options] { why(*options); });
@@ -320,7 +320,7 @@ void add_readers(Verb app, const std::shared_ptr<WisdomOptions>& options) {
 
   verb = app.add_verb("check", "Look for damage, and for what a problem file has made stale");
   verb.add_option("source", options->source, "Folder or file of wisdom").required();
-  verb.add_option("--problem", options->problem, "Problem file that the records are held against").existing_file();
+  verb.add_option("--problem", options->problem, "Problem file that the records are held against").existing_path();
   add_json_option(verb, options->json);
   verb.footer("Example:\n  ergotune wisdom check wisdom --problem gemm.toml\nEnds with 1 when something is wrong.");
   verb.callback([options] { check(*options); });

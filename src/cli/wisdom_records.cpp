@@ -111,7 +111,7 @@ std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem
     const Store store = Store::open(results, true);
     for (const SessionInfo& info : store.sessions()) {
       if (session != 0 && info.id != session) continue;
-      add_session(rank_results(result_set(store, info.id), objective), stored_problem(store, info.id), wisdom);
+      add_session(rank_results(load_session(store, info.id), objective), stored_problem(store, info.id), wisdom);
     }
     if (session != 0) (void)pick_session(store, session);  // says which there are
   } else {

@@ -48,8 +48,8 @@ struct FleetOptions {
 /// node can open.
 class Fleet : public Evaluator, public LiveDevice {
  public:
-  /// s that a node may take until it is ready: the queue of a cluster, a driver, buffers, the reference.
-  static constexpr double kStartSeconds = 600;
+  /// How many times as long as its silence a node may take until its agent answers: the queue of a cluster, a login.
+  static constexpr double kStartSilences = 20;
   /// Starts of a node in a row that come to nothing before it is given up.
   static constexpr int kAttempts = 5;
   /// The same for one that never came: its command is wrong.
@@ -101,6 +101,7 @@ class Fleet : public Evaluator, public LiveDevice {
     std::unique_ptr<NodeLink> link;
     Phase phase = Phase::away;
     double started_at = 0, retry_at = 0;  ///< host_seconds()
+    bool late = false;                    ///< it was said that its agent does not answer
     int attempts = 0;                     ///< starts in a row that came to nothing
     std::size_t life = 0;                 ///< its number in dispatch_: another one each time it comes
     std::size_t room = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
@@ -92,8 +93,12 @@ void Fleet::pump(Node& node) {
     if (now - pipe.said_at() >= silence / 6) pipe.send(Beat{});
     if (pipe.ended()) {
       lose(node, "its agent ended", true);
-    } else if (node.phase == Phase::greeting && now - node.started_at > kStartSeconds) {
-      lose(node, fmt::format("its agent did not start within {:.0f} s", kStartSeconds), true);
+    } else if (node.phase == Phase::greeting && now - node.started_at > kStartSilences * silence) {
+      lose(node, fmt::format("its agent did not start within {:g} s", kStartSilences * silence), true);
+    } else if (node.phase == Phase::greeting && now - node.started_at > silence) {
+      if (!std::exchange(node.late, true))
+        tell(fmt::format("{}: no answer for {:g} s; its agent is waited for until {:g} s have passed, as in the queue of a cluster",
+                         node.name, silence, kStartSilences * silence));
     } else if (node.phase != Phase::greeting && now - pipe.heard_at() > silence) {
       lose(node, fmt::format("it said nothing for {:g} s", silence), true);
     }
@@ -104,6 +109,7 @@ void Fleet::pump(Node& node) {
 
 void Fleet::start(Node& node) {
   node.started_at = host_seconds();
+  node.late = false;
   node.wanted.clear();
   try {
     node.link = node.start();

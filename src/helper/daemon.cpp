@@ -137,6 +137,7 @@ class Daemon {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&caught, signal);
     ::sigprocmask(SIG_BLOCK, &caught, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
     signals_ = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) throw Error("cannot watch signals");
     StateFolder::open(options_.environment.state_folder);  // refused now, not when somebody asks for the first lease

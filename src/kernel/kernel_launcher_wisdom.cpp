@@ -77,7 +77,7 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
   if (left_out > 0)
     notes.push_back(fmt::format("{}: {} of {} records are left out: another objective than {}, other parameters, or more than three sizes",
                                 wisdom.kernel, left_out, wisdom.records.size(), first->objective));
-  std::string text = Json{{"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}.dump() + "\n";
+  std::string text = Json{{"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (auto& [where, records] : groups) {
     std::stable_sort(records.begin(), records.end(), [](const auto* a, const auto* b) { return *a->score < *b->score; });
     if (records.size() > kMostPerSize) records.resize(kMostPerSize);

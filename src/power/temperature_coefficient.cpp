@@ -48,7 +48,7 @@ std::filesystem::path keep_temperature_coefficient(const SensorInfo& info, const
                                         {"coolest_c", found.coolest},
                                         {"hottest_c", found.hottest},
                                         {"when", iso_time(wall_seconds())}};
-  if (const int code = write_file(file, document.dump(2) + "\n"); code != 0)
+  if (const int code = write_file(file, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }

@@ -119,7 +119,7 @@ const std::array kTable{
     Setting{"nodes", "--nodes", &S::nodes, "", nothing, "slurm: all nodes of the allocation; or a file with a --worker in each line",
             "none"},
     Setting{"node_silence", "--node-silence", &S::node_silence, "s", nothing,
-            "Time after which a node that says nothing is given up", {}, 0, true},
+            "Time after which a node that says nothing is given up; while its agent starts, 20 times as long", {}, 0, true},
     searching({"reference_every", "--reference-every", &S::reference_every, "s", nothing,
                "Time between measurements of the default on every board", {}, 0, true}),
     searching({"confirm", "--no-confirm", &S::confirm, "", nothing,

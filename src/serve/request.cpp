@@ -18,10 +18,12 @@ int hex(char c) {
   return -1;
 }
 
-std::int64_t number_of(std::string_view text) {
+/// Nullopt for what is no whole number from 0 on.
+std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= 0 ? value : 0;
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
 }
 
 /// The same time whatever is the same of them.
@@ -32,13 +34,17 @@ bool same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-std::string_view host_name(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
-  return host.substr(0, host.find(':'));
-}
-
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
+}
+
+/// "NAME" or "NAME:PORT"; of anything else all of it, which is the name of no host that is answered.
+std::string_view host_name(std::string_view host) {
+  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  const std::size_t colon = bracket == host.npos ? host.npos : host.find(':', bracket);
+  if (colon == host.npos) return host;
+  const bool named = is_port(host.substr(colon + 1)) && (bracket == 0 || colon == bracket + 1);
+  return named ? host.substr(0, colon) : host;
 }
 
 std::vector<std::string> parts_of(std::string_view path) {
@@ -72,14 +78,15 @@ Route session_route(const std::vector<std::string>& parts, bool post, const std:
     route.kind = Kind::session;
   } else if (parts.size() == 4 && what == "results") {
     route.kind = Kind::results;
-    route.number = number_of(value("after"));
-    route.limit = static_cast<std::size_t>(std::min<std::int64_t>(number_of(value("limit")), kMostRows));
-    if (route.limit == 0) route.limit = kMostRows;
+    const auto number = [&](const char* name) { return value(name).empty() ? 0 : whole_number(value(name)).value_or(-1); };
+    const std::int64_t limit = number("limit");
+    route.number = limit < 0 ? -1 : number("after");
+    route.limit = limit > 0 ? static_cast<std::size_t>(std::min<std::int64_t>(limit, kMostRows)) : kMostRows;
   } else if (parts.size() == 4 && what == "findings") {
     route.kind = Kind::findings;
   } else if (parts.size() == 5 && what == "configuration") {
     route.kind = Kind::configuration;
-    route.number = number_of(parts[4]);
+    route.number = whole_number(parts[4]).value_or(-1);
   }
   return route;
 }
@@ -141,9 +148,9 @@ Route route_of(const Request& request) {
     route.kind = Kind::events;
     route.session = sessions.empty() ? "" : sessions.back();
     const auto after = query.find("after");
-    if (after != query.end()) route.number = number_of(after->second);
+    if (after != query.end()) route.number = whole_number(after->second).value_or(0);
     // a browser that comes back says itself what it has
-    if (!request.last_event_id.empty()) route.number = std::max(route.number, number_of(request.last_event_id));
+    if (!request.last_event_id.empty()) route.number = std::max(route.number, whole_number(request.last_event_id).value_or(0));
   }
   return route;
 }

@@ -21,7 +21,7 @@ struct Route {
   Kind kind = Kind::none;
   std::string session;
   /// configuration: its row; results and events: after which row of the store.
-  std::int64_t number = 0;
+  std::int64_t number = 0;  ///< -1: what was given is none
   std::size_t limit = 0;
   std::string ask;                        ///< control: stop, pause, resume, confirm
   std::vector<std::string> sessions;      ///< compare

@@ -47,8 +47,8 @@ SessionView::SessionView(std::filesystem::path file, std::int64_t session)
   recording.objective = info.objective;
   try {
     problem_ = stored_problem(store_, session_);
-  } catch (const Error& error) {
-    recording.warnings.push_back(fmt::format("the stored problem cannot be read: {}", error.what()));
+  } catch (const UserError& error) {
+    recording.warnings.push_back(error.message());
   }
   recording.parameters = stored_parameters(info, problem_);
   if (problem_) {
@@ -108,10 +108,11 @@ RecordedColumn& SessionView::column(std::string_view name, bool is_metric) {
 }
 
 std::size_t SessionView::row_of(const LeanRow& lean) {
-  const auto [place, added] = row_of_.emplace(lean.configuration, size());
-  if (!added) return place->second;
-  Recording& recording = source_.recording;
+  if (const auto known = row_of_.find(lean.configuration); known != row_of_.end()) return known->second;
   const Configuration configuration = configuration_from(lean.configuration);
+  const std::size_t row = size();
+  row_of_.emplace(lean.configuration, row);
+  Recording& recording = source_.recording;
   for (std::size_t p = 0; p < recording.parameters.size(); ++p) {
     const Value value = p < configuration.size() ? configuration[p] : Value();
     auto& values = recording.parameters[p].values;
@@ -132,7 +133,7 @@ std::size_t SessionView::row_of(const LeanRow& lean) {
   stages_.push_back(lean.stage);
   boards_.push_back(lean.board);
   counted_.emplace_back();
-  return place->second;
+  return row;
 }
 
 void SessionView::set_cells(std::size_t row, const LeanRow& lean) {
@@ -204,7 +205,15 @@ void SessionView::recount(std::size_t row) {
 
 bool SessionView::update(std::size_t limit) {
   refresh_runs();
-  const std::size_t taken = scan_.after(last(), limit, [this](const LeanRow& row) { take(row); });
+  const std::size_t taken = scan_.after(scanned_, limit, [this](const LeanRow& row) {
+    scanned_ = row.id;
+    try {
+      if (row.damaged) throw Error("status or quantities");
+      take(row);
+    } catch (const Error& error) {
+      note(row.finished_at, "failure", fmt::format("row {} of the store is damaged and left out: {}", row.id, error.what()));
+    }
+  });
   for (const std::size_t row : std::set<std::size_t>(again_.begin(), again_.end())) recount(row);
   again_.clear();
   return taken == limit;

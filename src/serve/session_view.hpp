@@ -92,6 +92,7 @@ class SessionView {
   std::vector<Counted> counted_;
   std::vector<std::string> stages_, boards_;
   std::vector<std::pair<std::int64_t, std::size_t>> log_;  ///< row of the store, row of the recording; in order
+  std::int64_t scanned_ = 0;  ///< the last row of the store that was looked at
   std::unordered_map<std::string, std::size_t> column_of_;
   std::vector<std::size_t> again_;  ///< have several rows: which of them counts is looked up
   double first_at_ = 0;

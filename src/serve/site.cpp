@@ -136,6 +136,7 @@ std::optional<Answer> Site::of_session(const Route& route) {
     if (!view->ask(route.ask)) return failure(409, "nobody is at work on this session on this machine");
     return Answer{200, "application/json", text_of({{"asked", route.ask}})};
   }
+  if (route.number < 0) return failure(400, "a whole number from 0 on is needed");
   const bool more = view->update(kAtOnce);
   if (route.kind == Kind::results) {
     std::int64_t last = 0;

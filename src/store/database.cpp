@@ -91,7 +91,7 @@ void Database::fail(int code, const std::string& doing) const {
           place);
     case SQLITE_FULL:
     case SQLITE_IOERR:
-      throw UserError(fmt::format("the store cannot be written ({}): is the disk full?", words), place);
+      throw UserError(fmt::format("the store cannot be written ({}): is the disk full, or the size of files limited (ulimit -f)?", words), place);
     case SQLITE_BUSY:
       throw UserError(
           "the store is locked by another process; wait for it, or name another store with --store", place);

@@ -23,10 +23,16 @@ std::string macro_name(const std::string& text) {
   return result.empty() ? "UNKNOWN" : result;
 }
 
+/// A name or value of a file from elsewhere ends no line of the header, behind which it would be compiled.
+std::string in_one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
 /// C has no True: a macro's value must mean something to its preprocessor.
 std::string macro_value(const Value& value) {
   if (value.is_bool()) return value.truthy() ? "1" : "0";
-  return value.to_string();
+  return in_one_line(value.to_string());
 }
 
 /// Text that cannot end a comment early.
@@ -53,7 +59,7 @@ std::string block(const BestResult& best) {
   text += " */\n";
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {
     if (best.parameters[p].kind != ParameterKind::code) continue;
-    text += fmt::format("#define {} {}\n", best.parameters[p].name, macro_value(best.configuration[p]));
+    text += fmt::format("#define {} {}\n", in_one_line(best.parameters[p].name), macro_value(best.configuration[p]));
   }
   return text;
 }

@@ -32,6 +32,7 @@ double number_from(const Json& json) {
   const auto word = json.get<std::string>();
   if (word == "inf") return std::numeric_limits<double>::infinity();
   if (word == "-inf") return -std::numeric_limits<double>::infinity();
+  if (word != "nan") throw Error("not a number: " + word);
   return std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -58,14 +59,14 @@ std::string configuration_text(const Configuration& configuration) {
 
 namespace {
 
-/// Gives `read` what a store's text says. A text that we did not write like that means a damaged file.
+/// Gives `read` what a store's text says. Throws Error for a text that ergotune did not write like that: its row is damaged.
 template <class Read>
 void undamaged(const std::string& text, Read&& read) {
   try {
     const auto json = parse_json<Json>(text);
     read(json);
-  } catch (const Json::exception& error) {
-    throw UserError(fmt::format("the store is damaged ({}); begin a new one with --store", error.what()));
+  } catch (const Json::exception&) {
+    throw Error("invalid JSON: " + text.substr(0, 60));
   }
 }
 

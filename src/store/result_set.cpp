@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ergotune/base/error.hpp"
 #include "ergotune/store/export.hpp"
 #include "store/stored_session.hpp"
 
@@ -20,18 +21,30 @@ void add_values_met(ResultSet& results) {
   }
 }
 
+/// Names stand in headings: a line break in one would look like the end of it.
+std::string one_line(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return name;
+}
+
 }  // namespace
 
 ResultSet result_set(const Store& store, std::int64_t session) {
   const SessionInfo info = pick_session(store, session);
   ResultSet results;
-  results.problem = results.kernel = info.problem;
-  results.device = info.device;
+  results.problem = results.kernel = one_line(info.problem);
+  results.device = one_line(info.device);
   results.goal = info.objective;
   results.provenance = info.provenance;
   results.environment = store.environment(info.id);
   results.rows = store.results(info.id);
-  const std::optional<Problem> problem = stored_problem(store, info.id);
+  std::optional<Problem> problem;
+  try {
+    problem = stored_problem(store, info.id);
+  } catch (const UserError& error) {
+    results.warnings.push_back(error.message());
+  }
+  for (std::string& warning : store.warnings()) results.warnings.push_back(std::move(warning));
   results.parameters = stored_parameters(info, problem);
   if (problem) {
     std::string functions;
@@ -50,8 +63,8 @@ ResultSet result_set(const Store& store, std::int64_t session) {
 
 ResultSet result_set(const Recording& recording) {
   ResultSet results;
-  results.problem = results.kernel = recording.name;
-  results.device = recording.device;
+  results.problem = results.kernel = one_line(recording.name);
+  results.device = one_line(recording.device);
   results.goal = recording.objective;
   results.objective = results.goal.text;
   results.provenance = Provenance::replayed;

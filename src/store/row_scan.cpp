@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ergotune/base/error.hpp"
 #include "store/json_values.hpp"
 #include "store/schema.hpp"
 
@@ -56,7 +57,9 @@ StoredRow stored_row(const Statement& from) {
   row.id = from.integer(0);
   row.configuration = configuration_from(from.text(1));
   Measurement& m = row.measurement;
-  m.status = status_from(from.text(2)).value_or(Status::runtime_error);
+  const auto status = status_from(from.text(2));
+  if (!status) throw Error("unknown status: " + from.text(2));
+  m.status = *status;
   m.message = from.text(3);
   quantities_from(from.text(4), m);
   m.metrics = numbers_from(from.text(5));
@@ -94,11 +97,14 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
   for (; from.step(); ++count) {
     row.id = from.integer(0);
     row.configuration = from.text(1);
-    row.status = status_from(from.text(2)).value_or(Status::runtime_error);
+    const auto status = status_from(from.text(2));
+    row.status = status.value_or(Status::runtime_error);
     row.message = from.text(3);
     row.cells.clear();
     simdjson::dom::object quantities, metrics, errors;
-    if (s.quantities.parse(from.text(4)).get_object().get(quantities) == simdjson::SUCCESS) {
+    const bool has_quantities = s.quantities.parse(from.text(4)).get_object().get(quantities) == simdjson::SUCCESS;
+    row.damaged = !status || !has_quantities;
+    if (has_quantities) {
       for (const auto [name, quantity] : quantities) {
         simdjson::dom::element value, error;
         std::uint64_t n = 1;
@@ -130,7 +136,13 @@ std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
   Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
                                                stored_row_columns(state_->version), fmt::join(ids, ",")));
   rows.bind(1, state_->session);
-  while (rows.step()) result.push_back(stored_row(rows));
+  while (rows.step()) {
+    try {
+      result.push_back(stored_row(rows));
+    } catch (const Error&) {
+      continue;  // after() has marked it
+    }
+  }
   return result;
 }
 

@@ -13,6 +13,7 @@ namespace ergotune {
 
 /// What stored_row() reads, of a store of this version.
 std::string stored_row_columns(std::int64_t version);
+/// Throws Error for a damaged row.
 StoredRow stored_row(const Statement& row);
 
 /// A row without what only its details need.
@@ -33,6 +34,7 @@ struct LeanRow {
   RowKind kind = RowKind::search;
   std::string message, stage, board;
   std::vector<Cell> cells;
+  bool damaged = false;  ///< its status or quantities cannot be read
 };
 
 class RowScan {
@@ -45,7 +47,7 @@ class RowScan {
 
   /// Up to `limit` rows after row `after`, in their order; how many there were.
   std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each);
-  /// These rows, whole, in their order.
+  /// These rows, whole, in their order; damaged ones are left out.
   std::vector<StoredRow> whole(const std::vector<std::int64_t>& ids);
 
  private:

@@ -102,6 +102,8 @@ void check_store_header(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     throw UserError("this is a folder, not a store", {file.string(), 0, 0});
+  if (const auto status = std::filesystem::status(file, error); std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw UserError("this is no regular file (a pipe or a device) and cannot be a store", {file.string(), 0, 0});
   char header[16] = {};
   std::ifstream stream(file, std::ios::binary);
   stream.read(header, sizeof header);
@@ -144,6 +146,12 @@ std::int64_t schema_version(const Database& database) {
   if (pragma(database, "application_id") != kApplicationId) {
     throw UserError("this is an SQLite database of another program", place);
   }
+  // ergotune makes none of these, and they would execute what a stranger wrote.
+  Statement foreign(database,
+                    "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' UNION ALL "
+                    "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.hidden > 0");
+  if (foreign.step())
+    throw UserError(fmt::format("this store has been changed: \"{}\" is a view, a trigger, or computed, and is not read", foreign.text(0)), place);
   const std::int64_t version = pragma(database, "user_version");
   if (version > kSchemaVersion) {
     throw UserError(

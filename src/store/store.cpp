@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 
 #include "base/hash.hpp"
+#include "base/shell_words.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 #include "store/json_values.hpp"
@@ -154,7 +157,13 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
 std::vector<SessionInfo> Store::sessions() const {
   std::vector<SessionInfo> result;
   Statement rows(state_->database, session_query(state_->version, "ORDER BY id"));
-  while (rows.step()) result.push_back(session_row(rows));
+  while (rows.step()) {
+    try {
+      result.push_back(session_row(rows));
+    } catch (const Error& error) {
+      state_->damaged[{"sessions", rows.integer(0)}] = error.what();
+    }
+  }
   return result;
 }
 
@@ -162,7 +171,11 @@ std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
   Statement rows(state_->database, session_query(state_->version, "WHERE id = ?"));
   rows.bind(1, id);
   if (!rows.step()) return std::nullopt;
-  return session_row(rows);
+  try {
+    return session_row(rows);
+  } catch (const Error& error) {
+    throw UserError(fmt::format("session {} is damaged ({})", id, error.what()), {file().string(), 0, 0});
+  }
 }
 
 std::string Store::State::text_of_session(const char* query, std::int64_t session) const {
@@ -184,7 +197,7 @@ void Store::note(std::int64_t session, const std::string& key, const std::string
   if (!document.is_object()) document = Json::object();
   document[key] = Json::parse(json);
   Statement update(state_->database, "UPDATE sessions SET environment = ? WHERE id = ?");
-  state_->change(update.bind(1, document.dump()).bind(2, session));
+  state_->change(update.bind(1, dump(document)).bind(2, session));
 }
 
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {
@@ -244,8 +257,58 @@ std::vector<StoredRow> Store::rows(std::int64_t session) const {
   Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id",
                                                stored_row_columns(state_->version)));
   rows.bind(1, session);
-  while (rows.step()) result.push_back(stored_row(rows));
+  const auto info = session_info(session);
+  while (rows.step()) {
+    try {
+      StoredRow row = stored_row(rows);
+      if (info && row.configuration.size() != info->parameter_names.size())
+        throw Error(fmt::format("{} values for {} parameters", row.configuration.size(), info->parameter_names.size()));
+      result.push_back(std::move(row));
+    } catch (const Error& error) {
+      state_->damaged[{"measurements", rows.integer(0)}] = error.what();
+    }
+  }
   return result;
+}
+
+std::vector<std::string> Store::warnings() const {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> list;
+  for (const auto& [row, why] : state_->damaged) {
+    if (list.size() == kMost) {
+      list.push_back(fmt::format("{} more damaged rows are left out", state_->damaged.size() - kMost));
+      break;
+    }
+    const auto& [table, id] = row;
+    std::string warning = fmt::format("row {} of the table {} is damaged ({}) and left out", id, table, why);
+    if (table == "measurements")
+      warning += fmt::format("; remove it with: sqlite3 {} 'DELETE FROM measurements WHERE id = {}'", shell_word(file().string()), id);
+    list.push_back(std::move(warning));
+  }
+  return list;
+}
+
+bool Store::is_there() const { return state_->is_there(); }
+
+bool Store::State::is_there() const {
+  int moved = 0;
+  return sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0;
+}
+
+namespace {
+std::mutex lost_mutex;
+std::vector<std::filesystem::path> lost_stores;
+}  // namespace
+
+Store::State::~State() {
+  if (!flusher || is_there()) return;
+  const std::lock_guard lock(lost_mutex);
+  lost_stores.push_back(database.file());
+}
+
+std::vector<std::filesystem::path> take_lost_stores() {
+  const std::lock_guard lock(lost_mutex);
+  return std::exchange(lost_stores, {});
 }
 
 std::vector<StoredRow> Store::results(std::int64_t session) const {

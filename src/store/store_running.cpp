@@ -1,9 +1,22 @@
 // What is running right now, so that the death of a session is known by its culprit.
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/error.hpp"
 #include "store/json_values.hpp"
 #include "store/store_state.hpp"
 
 namespace ergotune {
+namespace {
+
+/// Nullopt for a damaged one: its configuration runs again.
+std::optional<Configuration> readable_configuration(const std::string& text) {
+  try {
+    return configuration_from(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 void Store::begin(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
   Transaction transaction(state_->database);
@@ -22,7 +35,9 @@ std::vector<Configuration> Store::unfinished(std::int64_t session) const {
   Statement rows(state_->database,
                  "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since");
   rows.bind(1, session);
-  while (rows.step()) result.push_back(configuration_from(rows.text(0)));
+  while (rows.step()) {
+    if (auto configuration = readable_configuration(rows.text(0))) result.push_back(std::move(*configuration));
+  }
   return result;
 }
 
@@ -36,7 +51,9 @@ std::vector<Configuration> Store::note_deaths(std::int64_t session) {
     Statement rows(state_->database,
                    "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since");
     rows.bind(1, session);
-    while (rows.step()) culprits.push_back(configuration_from(rows.text(0)));
+    while (rows.step()) {
+      if (auto configuration = readable_configuration(rows.text(0))) culprits.push_back(std::move(*configuration));
+    }
   }
   transaction.commit();
   state_->flusher->wrote();

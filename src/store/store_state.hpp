@@ -1,8 +1,11 @@
 // What a store holds: its connection, the statements that are run for every result, and who brings them to the disk.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "ergotune/store/store.hpp"
 #include "store/database.hpp"
@@ -13,9 +16,14 @@ namespace ergotune {
 
 struct Store::State {
   State(const std::filesystem::path& file, bool read_only) : database(file, read_only) {}
+  ~State();
+
+  bool is_there() const;
 
   Database database;
   std::int64_t version = 0;
+  /// What could not be read and is left out, by table and row.
+  std::map<std::pair<std::string, std::int64_t>, std::string> damaged;
   std::optional<Statement> insert_running, delete_running, insert_measurement;
   std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
 

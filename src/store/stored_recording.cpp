@@ -21,8 +21,8 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   std::optional<Problem> problem;
   try {
     problem = stored_problem(store, info.id);
-  } catch (const Error& error) {
-    recording.warnings.push_back(fmt::format("the stored problem cannot be read: {}", error.what()));
+  } catch (const UserError& error) {
+    recording.warnings.push_back(error.message());
   }
   recording.parameters = stored_parameters(info, problem);
   if (problem) {
@@ -36,10 +36,6 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   std::size_t row_number = 0;
   for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
-    if (row.configuration.size() != recording.parameters.size())
-      throw UserError(fmt::format("the store is damaged: row {} has {} values for {} parameters", row.id, row.configuration.size(),
-                                  recording.parameters.size()),
-                      {file.string(), 0, 0});
     for (const auto& [name, quantity] : m.quantities) {
       rows.set(rows.column(name, false), quantity.value, quantity.standard_error,
                static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
@@ -53,6 +49,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
     rows.finish_row(values.positions(row.configuration), m.status,
                     {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true});
   }
+  for (std::string& warning : store.warnings()) recording.warnings.push_back(std::move(warning));
   rows.finish(recording);
   values.finish(recording);
   return recording;

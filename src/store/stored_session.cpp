@@ -25,6 +25,7 @@ bool is_store(const std::filesystem::path& file) {
 SessionInfo pick_session(const Store& store, std::int64_t session) {
   const auto sessions = store.sessions();
   const SourcePlace place{store.file().string(), 0, 0};
+  if (const auto warnings = store.warnings(); sessions.empty() && !warnings.empty()) throw UserError(warnings.front(), place);
   if (sessions.empty()) throw UserError("this store has no sessions yet; \"ergotune tune\" makes one", place);
   if (session == 0) {
     // The one worked on last; one that has no rows yet hides none that has some.
@@ -38,13 +39,18 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
     if (info.id == session) return info;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", info.id);
   }
+  (void)store.session_info(session);  // throws where it is damaged
   throw UserError(fmt::format("this store has no session {}; it has {}", session, known), place);
 }
 
 std::optional<Problem> stored_problem(const Store& store, std::int64_t session) {
   const std::string document = store.document(session);
   if (document.empty() || document == "{}") return std::nullopt;
-  return deserialise(document);
+  try {
+    return deserialise(document);
+  } catch (const Error& error) {
+    throw UserError(fmt::format("the stored problem cannot be read: {}", error.what()), {store.file().string(), 0, 0});
+  }
 }
 
 std::vector<Parameter> stored_parameters(const SessionInfo& session, const std::optional<Problem>& problem) {

@@ -9,7 +9,7 @@
 
 namespace ergotune {
 
-/// The problem as it was stored; nullopt where none was. Throws Error when it cannot be read.
+/// The problem as it was stored; nullopt where none was. Throws UserError when it cannot be read.
 std::optional<Problem> stored_problem(const Store& store, std::int64_t session);
 
 /// The session's parameters; of those that the problem does not know only name and kind. None has a range:

@@ -109,7 +109,7 @@ std::filesystem::path store_device_model(const DeviceModel& model) {
   if (file.empty()) throw Error("nowhere to keep the model: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;
   std::filesystem::create_directories(file.parent_path(), trouble);
-  if (const int code = write_file(file, document_of(model).dump(2) + "\n"); code != 0)
+  if (const int code = write_file(file, document_of(model).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"); code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }

@@ -58,7 +58,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };
-  return document.dump();
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 /// For those who look into a store: arrays given in memory are known there by their hash alone.
@@ -162,6 +162,8 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.live = watched;
   options.further_metrics = std::move(further_metrics);
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
+  if (store && announce)
+    for (const std::string& warning : store->warnings()) announce(fmt::format("{}: {}", store->file().string(), warning));
   // After the ledger has the session: who wants the same one is told so at once.
   if (live && !turn) turn = wait_for_turns(live->devices(), announce, interrupted);
   return ledger;

@@ -18,6 +18,10 @@ if(NOT output MATCHES "block_size 128, unroll 4")
   message(FATAL_ERROR "the application says: ${output}")
 endif()
 run(${WORK}/prefix/bin/ergotune --version)
+file(GLOB_RECURSE license ${WORK}/prefix/share/doc/*LICENSE)
+if(NOT license)
+  message(FATAL_ERROR "the prefix has no LICENSE")
+endif()
 # an application that launches finds the launcher, and needs nothing of the rest
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../../examples/application -B ${WORK}/launching -DCMAKE_PREFIX_PATH=${WORK}/prefix
     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release)

@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -185,6 +187,14 @@ TEST_F(Nodes, ControlCEndsTheWaitForTheFirstNode) {
   ASSERT_TRUE(status && WIFEXITED(*status)) << words();
   EXPECT_EQ(WEXITSTATUS(*status), 1);
   EXPECT_THAT(words(), HasSubstr("interrupted before a node was ready"));
+}
+
+TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
+  auto arguments = command({"exec sleep 300"});
+  *std::next(std::find(arguments.begin(), arguments.end(), "--node-silence")) = "0.2";
+  const auto result = ergotune(folder, arguments);
+  EXPECT_EQ(result.exit_code, 2) << "no node is left";
+  EXPECT_THAT(result.err, HasSubstr("no answer for 0.2 s")) << "before it is given up";
 }
 
 TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {

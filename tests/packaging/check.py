@@ -1,6 +1,6 @@
 """What is packaged is what the tree has: versions agree, recipes name options and files that exist, and the wheel works.
 
-    check.py --build FOLDER [--wheel]
+    check.py --build FOLDER [--wheel | --deb]
 """
 
 import argparse
@@ -114,12 +114,37 @@ def wheel(build):
             yield f"the unpacked wheel does not tune: {used.stdout}{used.stderr}"
 
 
+def deb(build):
+    """Made of what is built, unpacked, and used as it stands there."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = subprocess.run([ROOT / "scripts/make-deb", build, folder], env={**os.environ, "ERGOTUNE_NO_BUILD": "1"},
+                              capture_output=True, text=True)
+        if made.returncode != 0:
+            yield f"scripts/make-deb: {made.stderr}"
+            return
+        place = pathlib.Path(folder, "root")
+        subprocess.run(["dpkg-deb", "-x", made.stdout.strip(), place], check=True)
+        for name in ("usr/share/doc/ergotune/copyright", "usr/share/doc/ergotune/docs/capture.md", "usr/include/ergotune/launcher/launcher.h"):
+            if not (place / name).exists():
+                yield f"the package lacks {name}"
+        if not any(file.resolve().exists() for file in place.glob("usr/lib/*/libergotune-launcher.so")):
+            yield "the package lacks the launcher"
+        own = {name: value for name, value in os.environ.items() if not name.startswith("ERGOTUNE")}
+        listed = subprocess.run([place / "usr/bin/ergotune", "capture", "--list", "--json", "--", "true"], env=own, cwd=folder, capture_output=True, text=True)
+        if not listed.stdout.startswith("{"):
+            yield f"the unpacked package cannot watch a program: {listed.stderr}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--wheel", action="store_true")
+    parser.add_argument("--deb", action="store_true")
     arguments = parser.parse_args()
-    faults = [*wheel(arguments.build)] if arguments.wheel else [*versions(), *spack(), *dockerfile()]
+    if arguments.wheel or arguments.deb:
+        faults = [*(wheel if arguments.wheel else deb)(arguments.build)]
+    else:
+        faults = [*versions(), *spack(), *dockerfile()]
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0

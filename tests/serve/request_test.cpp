@@ -43,7 +43,10 @@ TEST(Routes, WhatIsNoneIsNone) {
   EXPECT_EQ(post("/").kind, Kind::none);
   EXPECT_EQ(post("/api/session/3/results").kind, Kind::none);
   EXPECT_EQ(route_of({.method = "DELETE", .target = "/"}).kind, Kind::none);
-  EXPECT_EQ(get("/api/session/3/results?after=-1&limit=0").number, 0);
+  EXPECT_EQ(get("/api/session/3/results?after=0&limit=0").number, 0);
+  for (const char* target : {"results?after=-1", "results?after=x", "results?limit=1.5", "configuration/abc", "configuration/-1", "configuration/1.5",
+                             "configuration/", "configuration/99999999999999999999"})
+    EXPECT_EQ(get(std::string("/api/session/3/") + target).number, -1) << target << " is refused";
   EXPECT_LE(get("/api/session/3/results?limit=99999999999").limit, 20'000u);
 }
 
@@ -62,7 +65,8 @@ TEST(Refusals, WhoHasTheTokenAndComesFromHereMay) {
       << "another page's on another port";
   for (const char* host : {"localhost", "localhost:1", "[::1]:80", "127.0.0.1"})
     EXPECT_FALSE(with([&](Request& r) { r.host = host; })) << host;
-  for (const char* host : {"", "evil", "127.0.0.1.evil", "localhostx", "evil:127.0.0.1", "[::2]"})
+  for (const char* host : {"", "evil", "127.0.0.1.evil", "localhostx", "evil:127.0.0.1", "[::2]", "[::1].evil.example", "[::1]x:80", "[::1]:80.evil",
+                           "localhost:80@evil", "localhost:evil", "127.0.0.1:80:80"})
     EXPECT_EQ(with([&](Request& r) { r.host = host; })->status, 421) << host;
   for (const char* wrong : {"", "0", "0123456789abcdeF", "0123456789abcdef0"}) {
     EXPECT_EQ(with([&](Request& r) { r.token = wrong; })->status, 403) << wrong;

@@ -93,6 +93,18 @@ TEST_F(Scan, RowsComeFromARowOnAndNoMoreThanAsked) {
   EXPECT_TRUE(scan.whole({}).empty());
 }
 
+TEST_F(Scan, DamagedRowsAreMarked) {
+  const Database database(file_, false);
+  database.execute("UPDATE measurements SET quantities = '{\"time' WHERE id = 3; UPDATE measurements SET status = 'oj' WHERE id = 5");
+  RowScan scan(file_, session_);
+  std::vector<std::int64_t> damaged;
+  scan.after(0, 100, [&](const LeanRow& row) {
+    if (row.damaged) damaged.push_back(row.id);
+  });
+  EXPECT_THAT(damaged, ElementsAre(3, 5));
+  EXPECT_EQ(scan.whole({2, 3, 5, 6}).size(), 2u);
+}
+
 TEST_F(Scan, WhatIsNoStoreIsRefused) {
   for (const char* text : {"x", "SQLite format 4 and more", "SQLite"}) {
     std::ofstream(folder_.path() / "other.db") << text;

@@ -131,13 +131,13 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
 
 TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   Store store = Store::open(file());
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+  const auto session = store.session(SessionIdentity{.problem = "p"}, {"a", "b", "c", "d", "e", "f", "g"}, "time", "{}", "{}");
   const Configuration odd{INFINITY, -INFINITY, 1.0, 1, "ä\n", false, -0.5};
   Measurement m;
   m.metrics = {{"high", INFINITY}, {"low", -INFINITY}, {"none", NAN}, {"some", -1.5}};
   m.times = {INFINITY, -INFINITY, 2};
   store.add(session, odd, m);
-  store.add(session, {NAN}, {});
+  store.add(session, {NAN, 0, 0, 0, 0, 0, 0}, {});
   const auto rows = store.rows(session);
   ASSERT_EQ(rows.size(), 2u);
   for (std::size_t i = 0; i < odd.size(); ++i) EXPECT_EQ(rows[0].configuration[i].data(), odd[i].data()) << i;
@@ -154,7 +154,7 @@ TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
     for (const LeanRow::Cell& cell : row.cells) metrics[std::string(cell.name)] = cell.value;
   });
   EXPECT_THAT(texts, ElementsAre(R"([{"real":"inf"},{"real":"-inf"},1.0,1,"ä\n",false,-0.5])",
-                                 R"([{"real":"nan"}])"));
+                                 R"([{"real":"nan"},0,0,0,0,0,0])"));
   EXPECT_EQ(metrics.at("high"), INFINITY);
   EXPECT_EQ(metrics.at("low"), -INFINITY);
   EXPECT_TRUE(std::isnan(metrics.at("none")));

@@ -25,6 +25,7 @@ struct ResultSet {
   std::vector<Parameter> parameters;
   std::vector<Metric> metrics;
   std::vector<StoredRow> rows;
+  std::vector<std::string> warnings;  ///< what was damaged and left out
 };
 
 /// A session of a store, one row per configuration; `session` 0 means the latest. Throws UserError when there

@@ -156,12 +156,19 @@ class Store {
   /// "ok", or what SQLite finds wrong with the file (it reads all of it).
   std::string integrity() const;
   const std::filesystem::path& file() const;
+  /// Damaged rows that were left out so far: which, and how to remove them.
+  std::vector<std::string> warnings() const;
+  /// False when the file was removed or replaced since it was opened: what is written now is lost.
+  bool is_there() const;
 
  private:
   struct State;
   explicit Store(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// Stores that were removed or replaced while this process wrote them, as found when they were closed: their results are lost.
+std::vector<std::filesystem::path> take_lost_stores();
 
 /// True for a results database (by its first bytes).
 bool is_store(const std::filesystem::path& file);
