@@ -22,6 +22,7 @@ Json energy_document(const Measurement& measurement) {
   if (it == measurement.quantities.end()) return nullptr;
   return {{"value", number_or_null(it->second.value)},
           {"standard_error", number_or_null(it->second.standard_error)},
+          {"half_width", number_or_null(it->second.half_width())},
           {"n", it->second.n},
           {"unit", "J"},
           {"provenance", to_string(it->second.provenance)}};

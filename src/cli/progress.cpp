@@ -33,9 +33,9 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
   const auto value = measurement.value(name);
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
-  const double error = measurement.standard_error(name);
-  if (error > 0 && std::isfinite(error) && *value != 0)
-    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
+  const double half_width = measurement.half_width(name);
+  if (half_width > 0 && std::isfinite(half_width) && *value != 0)
+    text += fmt::format(" ±{:.1f} %", 100 * half_width / std::abs(*value));
   return text;
 }
 

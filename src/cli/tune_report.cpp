@@ -10,6 +10,7 @@
 #include "cli/findings.hpp"
 #include "cli/live_options.hpp"
 
+#include "ergotune/base/statistics.hpp"
 namespace ergotune::cli {
 namespace {
 
@@ -128,7 +129,7 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
 
 /// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
 std::string factor_words(const BoardFactors::Factor& factor) {
-  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 196 * factor.standard_error / factor.value);
+  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
 void print_boards(const SessionResult& result) {

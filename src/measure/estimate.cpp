@@ -3,24 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "ergotune/base/statistics.hpp"
 
 namespace ergotune {
-namespace {
-
-double t_quantile(std::size_t degrees) {
-  static thread_local std::map<std::size_t, double> known;
-  if (degrees > 400) return 1.966;
-  auto [entry, fresh] = known.try_emplace(degrees, 0.0);
-  if (fresh) entry->second = student_t_quantile(0.975, static_cast<double>(degrees));
-  return entry->second;
-}
-
-}  // namespace
-
 TimeEstimate estimate_time(std::span<const double> samples) {
   TimeEstimate result;
   const std::size_t n = samples.size();
@@ -48,8 +35,8 @@ TimeEstimate estimate_time(std::span<const double> samples) {
       result.standard_error *= std::sqrt((1 + bounded) / (1 - bounded));
     }
   }
-  if (result.value > 0)
-    result.relative_half_width = t_quantile(kept - 1) * result.standard_error / result.value;
+  result.degrees = static_cast<double>(kept - 1);
+  if (result.value > 0) result.relative_half_width = half_width_95(result.standard_error, result.degrees) / result.value;
   return result;
 }
 

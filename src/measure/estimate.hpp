@@ -12,6 +12,7 @@ struct TimeEstimate {
   /// Half-width of the two-sided 95 % interval over the value; infinity for fewer than two samples.
   double relative_half_width = 0;
   std::size_t count = 0;
+  double degrees = 0;  ///< of freedom of the standard error: one less than the samples that trimming keeps
 };
 
 /// 20 % trimmed mean with the Winsorised standard error (Tukey and McLaughlin, 1963): one sample in ten that

@@ -177,9 +177,9 @@ class ReportDocument {
     for (const auto& column : recording_.columns) {
       if (index < column.value.size() && std::isfinite(column.value[index]))
         out["q"][column.name] = column.value[index];
-      if (column.name == main_quantity() && index < column.standard_error.size() &&
-          std::isfinite(column.standard_error[index]) && column.standard_error[index] > 0)
-        out["e"] = column.standard_error[index];
+      if (const double half_width = column.half_width(index);
+          column.name == main_quantity() && std::isfinite(half_width) && half_width > 0)
+        out["half_width"] = half_width;
     }
     return out;
   }

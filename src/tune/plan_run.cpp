@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "search/known_names.hpp"
 #include "tune/confirmation.hpp"
 
@@ -102,8 +103,10 @@ std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indic
   // Of a constrained or lexicographic objective the value alone does not say which is better.
   const bool by_interval = result_.provenance == Provenance::measured && objective.kind() == Objective::Kind::single;
   const auto at_worst = [&](ConfigurationIndex index) {
-    const Outcome outcome = objective.outcome(*find(index));
-    return outcome.values.front() + (outcome.standard_errors.empty() ? 0 : 1.96 * outcome.standard_errors.front());
+    const Measurement& measurement = *find(index);
+    const Outcome outcome = objective.outcome(measurement);
+    const double error = outcome.standard_errors.empty() ? 0 : outcome.standard_errors.front();
+    return outcome.values.front() + half_width_95(error, measurement.degrees(objective.quantity()));
   };
   ConfigurationIndex best = usable_ones.front();
   for (const ConfigurationIndex index : usable_ones) {
