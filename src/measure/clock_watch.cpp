@@ -13,8 +13,7 @@
 namespace ergotune {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(15);
-constexpr std::size_t kMost = 100'000;  // eight minutes of looks
+constexpr std::size_t kMost = 100'000;  // 25 minutes of looks every 15 ms
 
 bool rests(const BoardState& state) {
   return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
@@ -42,12 +41,13 @@ BoardState ClockWatch::look() {
   return monitor_ ? monitor_->read() : BoardState{};
 }
 
-void ClockWatch::begin() {
+void ClockWatch::begin(double period) {
   end();
   forget();
+  seconds_ = 0;
   if (!monitor_) return;
   active_ = true;
-  thread_ = std::thread([this] { loop(); });
+  thread_ = std::thread([this, period] { loop(period); });
 }
 
 void ClockWatch::end() {
@@ -61,14 +61,17 @@ void ClockWatch::forget() {
   looks_ = 0;
 }
 
-void ClockWatch::loop() {
+void ClockWatch::loop(double period) {
+  double next = 0;
   while (active_) {
-    {
+    if (const double now = host_seconds(); now >= next) {
       const std::lock_guard lock(mutex_);
       if (states_.size() < kMost) states_.push_back(monitor_->read());
       ++looks_;
+      next = host_seconds() + period;
+      seconds_ = seconds_ + next - period - now;
     }
-    std::this_thread::sleep_for(kPeriod);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.015, period)));
   }
 }
 

@@ -40,4 +40,13 @@ TimeEstimate estimate_time(std::span<const double> samples) {
   return result;
 }
 
+bool has_outlier(std::span<const double> samples) {
+  if (samples.size() < 3 || samples.size() > 4) return false;
+  const double centre = median(samples);
+  std::vector<double> distances;
+  for (const double sample : samples) distances.push_back(std::abs(sample - centre));
+  std::sort(distances.begin(), distances.end());
+  return distances.back() > std::max(0.1 * std::abs(centre), 5 * distances[distances.size() - 2]);
+}
+
 }  // namespace ergotune

@@ -21,4 +21,7 @@ struct TimeEstimate {
 /// positive: slow drift of clocks and temperature would otherwise look like certainty.
 TimeEstimate estimate_time(std::span<const double> samples);
 
+/// Whether one of three or four samples was held up: five are needed before a trimmed mean leaves it out.
+bool has_outlier(std::span<const double> samples);
+
 }  // namespace ergotune
