@@ -9,6 +9,7 @@
 
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/quantity.hpp"
 #include "ergotune/search/certainty.hpp"
 #include "ergotune/search/importance.hpp"
@@ -91,7 +92,7 @@ class ReportDocument {
     const auto& order = rows_.order();
     document["best"] = order.empty() ? Json() : row(order.front());
     tell_certainty(document["best"]);
-    document["median"] = order.empty() ? Json() : row(order[order.size() / 2]);
+    document["median"] = median_value();
     document["fastest"] = fastest();
     const auto default_row = default_index();
     document["default_row"] = default_row ? row(*default_row) : Json();
@@ -182,6 +183,13 @@ class ReportDocument {
         out["half_width"] = half_width;
     }
     return out;
+  }
+
+  /// As `tune` has it: between the middle two where their number is even.
+  Json median_value() const {
+    std::vector<double> values;
+    for (const std::size_t row : rows_.order()) values.push_back(*rows_.value(row));
+    return values.empty() ? Json() : Json{{"v", median(values)}};
   }
 
   /// How many times better the best is than the default and the median, and what it gains and loses against the fastest.
