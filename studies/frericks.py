@@ -70,7 +70,7 @@ def kernels(study):
         file = problem(study, name)
         compared = study.ergotune("tune", file, "--device", f"sim:{BOARD}", "--plan", ",".join(PLANS), "--no-store", "-q")
         above = {plan["plan"]: plan["above_optimum_percent"] for plan in compared["plans"]}
-        evaluated = {plan["plan"]: plan["evaluated"] for plan in compared["plans"]}
+        evaluated = {plan["plan"]: plan["asked"] for plan in compared["plans"]}
         for plan in compared["plans"]:
             energies[plan["plan"]].append(plan["energy"]["value"] / compared["optimum_energy"])
         _, found = study.everything(file, BOARD)

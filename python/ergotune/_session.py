@@ -141,7 +141,8 @@ def compare_plans(
 
     Returns:
         A dict: device, provenance, optimum_energy (J, None where nobody knows), and per plan its best configuration with
-        its measurement, stages, what it evaluated, and the model's ridge and range (MHz) where one was fitted.
+        its measurement, stages, how many configurations it asked for (``asked``: ``evaluated`` in this run, and
+        ``known``), and the model's ridge and range (MHz) where one was fitted.
     """
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
     plain.update(resume=resume, worker_command=_command.worker())

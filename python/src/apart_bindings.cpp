@@ -16,6 +16,7 @@ py::dict attribution_dict(const Attribution& attribution) {
       py::dict share;
       share["value"] = shares[p].value;
       share["standard_error"] = shares[p].standard_error;
+      share["half_width"] = shares[p].half_width();
       share["provenance"] = to_string(shares[p].provenance);
       kernel[py::str(quantity)] = share;
     }

@@ -62,6 +62,7 @@ class PythonObserver : public Observer {
         q.value = statistics.mean();
         q.standard_error = statistics.standard_error();
         q.n = static_cast<std::int64_t>(statistics.count());
+        q.degrees = static_cast<double>(q.n - 1);
       } else if (py::isinstance<py::str>(value) || !(PyNumber_Check(value.ptr()))) {
         continue;  // words and tables are the observer's own affair: quantities are numbers
       } else {

@@ -281,6 +281,7 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
   out["confirmation_rounds"] = result.confirmation_rounds;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
+  out["asked"] = result.asked;
   out["evaluated"] = result.evaluated;
   out["known"] = result.known;
   out["seconds"] = result.seconds;
@@ -297,6 +298,7 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
     row["objective"] = stage.objective;
     row["strategy"] = stage.strategy;
     row["space"] = stage.space;
+    row["asked"] = stage.asked;
     row["evaluated"] = stage.evaluated;
     row["best"] = point(stage.best);
     py::list settings;

@@ -69,6 +69,7 @@ py::dict to_dict(const Measurement& m) {
     py::dict quantity;
     quantity["value"] = q.value;
     quantity["standard_error"] = q.standard_error;
+    quantity["half_width"] = q.half_width();
     quantity["n"] = q.n;
     quantity["method"] = q.method;
     quantity["sensor"] = q.sensor.empty() ? py::object(py::none()) : py::str(q.sensor);

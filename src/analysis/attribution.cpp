@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
 
 namespace ergotune {
 namespace {
@@ -61,17 +62,19 @@ std::vector<Quantity> attribute(AttributionMethod method, std::size_t players, c
   std::vector<Quantity> shares;
   for (std::size_t player = 0; player < players; ++player) {
     Quantity share;
-    double variance = 0;
+    std::vector<ErrorEstimate> errors;
     for (const Coalition coalition : coalitions_of_player(method, players, player)) {
       if (coalition == 0) continue;
       const auto found = values.find(coalition);
       if (found == values.end()) throw Error("a coalition that the attribution needs was not measured");
       const double factor = weight(method, static_cast<int>(players), player, coalition);
       share.value += factor * found->second.value;
-      variance += factor * factor * found->second.standard_error * found->second.standard_error;
+      errors.push_back({std::abs(factor) * found->second.standard_error, found->second.degrees});
       share.n = share.n == 0 ? found->second.n : std::min(share.n, found->second.n);
     }
-    share.standard_error = std::sqrt(variance);
+    const ErrorEstimate error = combined_error(errors);
+    share.standard_error = error.standard_error;
+    share.degrees = error.degrees;
     share.method = method == AttributionMethod::marginal ? "the whole less the round without it" : "Shapley value";
     share.provenance = Provenance::modelled;
     shares.push_back(std::move(share));

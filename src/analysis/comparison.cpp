@@ -192,6 +192,8 @@ Comparison compare_sessions(const std::vector<ComparedSession>& sessions, std::s
       side.best = judged.back().order.front();
       side.value = judged.back().values.front();
       side.standard_error = error_of(session, *side.best);
+      const double half_width = session.recording->measurement(*side.best).half_width(session.objective->quantity());
+      side.half_width = std::isfinite(half_width) ? half_width : 0;
     }
     comparison.sides.push_back(side);
   }

@@ -74,7 +74,7 @@ std::optional<TemperatureSlope> slope_over_temperature(std::span<const double> c
   const auto [coolest, hottest] = std::minmax_element(celsius.begin(), celsius.begin() + static_cast<std::ptrdiff_t>(n));
   const double coarse = out.slope * std::sqrt(2.0 / 12) * resolution / (*hottest - *coolest);
   out.standard_error = std::sqrt(scatter + coarse * coarse);
-  const double half = student_t_quantile(0.975, degrees) * out.standard_error;
+  const double half = half_width_95(out.standard_error, degrees);
   out.low = out.slope - half;
   out.high = out.slope + half;
   out.deviation = std::sqrt(squares / degrees);

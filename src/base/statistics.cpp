@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 namespace ergotune {
@@ -138,6 +139,23 @@ double student_t_quantile(double p, double degrees) {
     (student_t_cdf(middle, degrees) < p ? low : high) = middle;
   }
   return 0.5 * (low + high);
+}
+
+double half_width_95(double standard_error, double degrees) {
+  static thread_local std::map<double, double> known;  // a quantile is found by bisection, the same few over and over
+  if (known.size() > 1000) known.clear();
+  const auto [factor, fresh] = known.try_emplace(degrees, 0.0);
+  if (fresh) factor->second = degrees > 0 ? student_t_quantile(0.975, degrees) : normal_quantile(0.975);
+  return factor->second * standard_error;
+}
+
+ErrorEstimate combined_error(std::span<const ErrorEstimate> terms) {
+  double variance = 0, squares = 0;
+  for (const auto& [error, degrees] : terms) {
+    variance += error * error;
+    if (degrees > 0) squares += error * error * error * error / degrees;
+  }
+  return {std::sqrt(variance), squares > 0 ? variance * variance / squares : 0};
 }
 
 LineFit fit_line(std::span<const double> x, std::span<const double> y, std::span<const double> weights) {

@@ -80,7 +80,7 @@ Json document_of(const Measured& measured) {
 }
 
 Json share_json(const Quantity& share) {
-  return {{"value", share.value}, {"standard_error", share.standard_error}, {"provenance", to_string(share.provenance)}};
+  return {{"value", share.value}, {"standard_error", share.standard_error}, {"half_width", share.half_width()}, {"provenance", to_string(share.provenance)}};
 }
 
 Json document_of(const Attribution& attribution) {
@@ -108,7 +108,7 @@ void print_attribution(const Attribution& attribution) {
     for (const auto& [quantity, shares] : attribution.shares) {
       const Quantity share = share_of(quantity, shares);
       const std::string unit = unit_of(quantity, {});
-      row.push_back(fmt::format("{} +- {}", human(share.value, unit), human(1.96 * share.standard_error, unit)));
+      row.push_back(fmt::format("{} +- {}", human(share.value, unit), human(share.half_width(), unit)));
       row.push_back(fmt::format("{:.1f} %", 100 * share.value / attribution.whole.at(quantity).value));
     }
     table.add(row);

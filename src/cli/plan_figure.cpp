@@ -31,7 +31,7 @@ std::string bars(const PlanComparison& comparison) {
     if (result.best) {
       bar.value = energy_of(result.best->measurement);
       bar.text = fmt::format(
-          "{}, {} evaluated{}", human(bar.value.value_or(0), "J"), result.evaluated,
+          "{}, {} asked for{}", human(bar.value.value_or(0), "J"), result.asked,
           result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
     }
     chart.bars.push_back(std::move(bar));

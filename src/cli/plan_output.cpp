@@ -22,6 +22,7 @@ Json energy_document(const Measurement& measurement) {
   if (it == measurement.quantities.end()) return nullptr;
   return {{"value", number_or_null(it->second.value)},
           {"standard_error", number_or_null(it->second.standard_error)},
+          {"half_width", number_or_null(it->second.half_width())},
           {"n", it->second.n},
           {"unit", "J"},
           {"provenance", to_string(it->second.provenance)}};
@@ -49,10 +50,12 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
   Json plans = Json::array();
   for (const PlanResult& result : comparison.plans) {
     Json plan{{"plan", result.plan},
+              {"asked", result.asked},
               {"evaluated", result.evaluated},
               {"known", result.known},
               {"seconds", result.seconds},
               {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
+              {"true_energy", result.true_energy ? Json(*result.true_energy) : Json(nullptr)},
               {"above_optimum_percent",
                result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
               {"confirmation_rounds", result.confirmation_rounds},
@@ -71,6 +74,7 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
            {"objective", stage.objective},
            {"strategy", stage.strategy},
            {"space", stage.space},
+           {"asked", stage.asked},
            {"evaluated", stage.evaluated},
            {"best", stage.best ? to_json(parameters, stage.best->configuration) : Json(nullptr)}});
     }
@@ -97,18 +101,19 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
     if (result.best) largest = std::max(largest, energy_of(result.best->measurement).value_or(0));
     width = std::max(width, result.plan.size());
   }
-  fmt::print("{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}\n", "plan", width, "energy", "time", "evaluated",
+  fmt::print("{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}\n", "plan", width, "energy", "time", "asked",
              "cost", "above optimum");
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) {
       fmt::print("{:<{}} {}\n", result.plan, width, result.why_not);
       continue;
     }
-    const double energy = energy_of(result.best->measurement).value_or(0);
+    // Beside a percentage of the true energy stands that, not one with a simulated measurement's noise.
+    const double energy = result.true_energy ? *result.true_energy : energy_of(result.best->measurement).value_or(0);
     const auto time = result.best->measurement.value("time");
     fmt::print(
         "{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}  {}\n", result.plan, width, human(energy, "J"),
-        time ? human(*time, "s") : "none", result.evaluated, human_duration(result.seconds),
+        time ? human(*time, "s") : "none", result.asked, human_duration(result.seconds),
         result.above_optimum_percent ? fmt::format("{:.2f} %", *result.above_optimum_percent) : "unknown",
         std::string(static_cast<std::size_t>(largest > 0 ? 24 * energy / largest : 0), '#'));
   }

@@ -24,7 +24,8 @@ std::string run_with(const ProgramFinding& finding, double setting) {
 
 Json ratio_document(const std::optional<Ratio>& ratio) {
   if (!ratio) return nullptr;
-  return {{"value", number_or_null(ratio->value)}, {"standard_error", number_or_null(ratio->standard_error)}};
+  return {{"value", number_or_null(ratio->value)}, {"standard_error", number_or_null(ratio->standard_error)},
+          {"half_width", number_or_null(ratio->half_width)}};
 }
 
 Json model_document(const PowerModel& model) {
@@ -47,7 +48,7 @@ Json entry_document(double setting, const Entry& entry) {
 /// "12.3 % less", "1.2 % more".
 std::string change(const Ratio& ratio, const char* less, const char* more) {
   const double percent = 100 * (ratio.value - 1);
-  return fmt::format("{:.1f} +-{:.1f} % {}", std::abs(percent), 196 * ratio.standard_error, percent < 0 ? less : more);
+  return fmt::format("{:.1f} +-{:.1f} % {}", std::abs(percent), 100 * ratio.half_width, percent < 0 ? less : more);
 }
 
 void print_quantities(const Measurement& m) {
@@ -84,7 +85,7 @@ void print_choice(const ProgramFinding& finding) {
   if (choice.energy_ratio && *choice.best != choice.unchanged) {
     fmt::print("  {} energy and {} than unchanged ({:g} {})\n", change(*choice.energy_ratio, "less", "more"),
                change(*choice.time_ratio, "faster", "slower"), choice.unchanged, unit);
-    if (choice.energy_ratio->value + 1.96 * choice.energy_ratio->standard_error >= 1)
+    if (choice.energy_ratio->value + choice.energy_ratio->half_width >= 1)
       fmt::print("  the intervals leave open whether it saves anything: leave the machine as it is\n");
   } else if (*choice.best == choice.unchanged) {
     fmt::print("  that is what the machine does when left alone: nothing is to be set\n");

@@ -33,11 +33,13 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
   const auto value = measurement.value(name);
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
-  const double error = measurement.standard_error(name);
-  if (error > 0 && std::isfinite(error) && *value != 0)
-    text += fmt::format(" ±{:.1f} %", 196 * error / std::abs(*value));
+  const double half_width = measurement.half_width(name);
+  if (half_width > 0 && std::isfinite(half_width) && *value != 0)
+    text += fmt::format(" ±{:.1f} %", 100 * half_width / std::abs(*value));
   return text;
 }
+
+std::string counted(std::uint64_t count, const std::string& noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
 std::string human_duration(double seconds) {
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
@@ -135,7 +137,9 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (rate > 0 && !progress.phase.starts_with("confirming"))
     parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
   if (!progress.boards.empty()) parts.emplace_back(3, ", " + boards_words(progress.boards));
-  if (progress.best) parts.emplace_back(8, fmt::format(", best {} {}", objective_, human(*progress.best, unit_)));
+  const bool own = !progress.objective.empty();
+  if (progress.best)
+    parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_, human(*progress.best, own ? progress.unit : unit_)));
   if (!progress.phase.empty()) {
     parts.emplace_back(6, ", " + progress.phase);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@ std::string human(double value, const std::string& unit);
 std::string with_interval(const Measurement& measurement, const std::string& name,
                           const std::vector<Metric>& metrics);
 /// "1 h 02 min", "3 min 05 s", "12 s".
+/// "1 configuration", "7 configurations".
+std::string counted(std::uint64_t count, const std::string& noun);
 std::string human_duration(double seconds);
 /// The parts joined, without those of least worth until they fit into less than `columns`; at last they are cut.
 std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t columns);

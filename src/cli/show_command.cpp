@@ -129,7 +129,7 @@ void print_head(const RankedResults& ranked, const ShowOptions& options) {
   std::string statuses;
   for (const auto& [status, count] : ranked.statuses)
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, status);
-  fmt::print("{} rows ({})\n", results.rows.size(), statuses.empty() ? "none yet" : statuses);
+  fmt::print("{} ({})\n", counted(results.rows.size(), "row"), statuses.empty() ? "none yet" : statuses);
 }
 
 void print_best(const RankedResults& ranked) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "cli/findings.hpp"
 #include "cli/live_options.hpp"
 #include "ergotune/tune/device_model.hpp"
+#include "ergotune/base/statistics.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -75,25 +77,42 @@ void print_gains(const PreparedSession& prepared, const SessionResult& result, d
   if (result.median_value) compare(*result.median_value, "median");
 }
 
+bool mentions(const std::string& expression, const std::string& name) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  for (std::size_t at = expression.find(name); at != std::string::npos; at = expression.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !is_letter(expression[at - 1])) && (end == expression.size() || !is_letter(expression[end]))) return true;
+  }
+  return false;
+}
+
+/// What is shown of a configuration: what the objective is about, then metrics; `first` before both.
+std::vector<std::string> shown_names(const PreparedSession& prepared, const Measurement& measurement, std::vector<std::string> first) {
+  const auto add = [&](const std::string& name) {
+    if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
+  };
+  for (const auto& [name, quantity] : measurement.quantities)
+    if (mentions(prepared.objective->name(), name)) add(name);
+  for (const std::string& name : prepared.objective->quantities()) add(name);
+  for (const Kernel& kernel : prepared.problem.kernels) add("time." + kernel.name);
+  for (const Metric& metric : prepared.problem.metrics) add(metric.name);
+  return first;
+}
+
 void print_best(const PreparedSession& prepared, const SessionResult& result) {
   const Entry& best = result.best.front();
   const auto& metrics = prepared.problem.metrics;
   fmt::print("\nBest configuration:\n  {}\n",
              describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
-  for (const char* name : {"time", "energy", "power", "core_clock", "temperature"}) {
-    if (best.measurement.quantities.contains(name))
-      fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
-  }
-  for (const Kernel& kernel : prepared.problem.kernels) {
-    const std::string name = "time." + kernel.name;
-    if (best.measurement.quantities.contains(name)) fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
-  }
-  for (const Metric& metric : metrics) {
-    if (best.measurement.metrics.contains(metric.name))
-      fmt::print("  {:<12} {}\n", metric.name, told(best.measurement, metric.name, metrics));
+  const auto value = prepared.objective->value(best.measurement);
+  // An expression, of which nothing below is the value.
+  if (value && prepared.objective->quantity().empty())
+    fmt::print("  {:<12} {}\n", prepared.objective->name(), human(*value, prepared.objective->unit()));
+  for (const std::string& name : shown_names(prepared, best.measurement, {"time", "energy", "power", "core_clock", "temperature"})) {
+    if (best.measurement.value(name)) fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
   }
   for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
-  if (const auto value = prepared.objective->value(best.measurement)) print_gains(prepared, result, *value);
+  if (value) print_gains(prepared, result, *value);
   if (result.probability_best) {
     fmt::print("  {}\n", certainty_text(result.confirmation_rounds, *result.probability_best, result.expected_loss));
   }
@@ -115,12 +134,12 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
 }
 
 void print_front(const PreparedSession& prepared, const SessionResult& result) {
-  fmt::print("\nPareto front of {}, {} configurations:\n", prepared.objective->name(), result.best.size());
+  fmt::print("\nPareto front of {}, {}:\n", prepared.objective->name(), counted(result.best.size(), "configuration"));
   for (const Entry& entry : result.best) {
     std::string values;
-    for (const std::string& name : prepared.objective->quantities()) {
-      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
-                            told(entry.measurement, name, prepared.problem.metrics));
+    for (const std::string& name : shown_names(prepared, entry.measurement, {})) {
+      if (!entry.measurement.value(name)) continue;
+      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name, told(entry.measurement, name, prepared.problem.metrics));
     }
     fmt::print("  {}  {}\n", values,
                describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
@@ -129,7 +148,7 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
 
 /// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
 std::string factor_words(const BoardFactors::Factor& factor) {
-  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 196 * factor.standard_error / factor.value);
+  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
 void print_boards(const SessionResult& result) {
@@ -275,8 +294,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
 
 void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
                   std::size_t top) {
-  fmt::print("{} on {}: {} configuration{} measured", prepared.problem.name, prepared.device.name,
-             result.evaluated, result.evaluated == 1 ? "" : "s");
+  fmt::print("{} on {}: {} measured", prepared.problem.name, prepared.device.name, counted(result.evaluated, "configuration"));
   if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
   if (result.resumed > 0) fmt::print(", {} known before", result.resumed);
   fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds),
@@ -299,13 +317,15 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   note_disagreement(prepared, result);
   if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) fmt::print("\nnote: {}\n", note);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
-  if (prepared.store && prepared.store->is_there()) {
+  if (prepared.store && prepared.store->is_there() && result.best.empty()) {
+    fmt::print("\nResults: {} (session {})\n", prepared.store->file().string(), prepared.store_session);
+  } else if (prepared.store && prepared.store->is_there()) {
     const std::string session =  // of boards of different kinds there are several: one of them was worked on last
         pick_session(*prepared.store).id == prepared.store_session ? "" : fmt::format(" --session {}", prepared.store_session);
     fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n", prepared.store->file().string(),
                prepared.store_session, prepared.store->file().string(), session);
   } else if (!prepared.store) {
-    fmt::print("\nNothing was stored. Next: ergotune tune {}\n", file);
+    fmt::print("\nNothing was stored.{}\n", result.best.empty() ? "" : " Next: ergotune tune " + file);
   }
 }
 

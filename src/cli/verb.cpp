@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <sstream>
 #include <type_traits>
 
 #include "ergotune/base/error.hpp"
@@ -137,6 +139,39 @@ std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Err
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kHelpColumn = 34, kHelpWidth = 100;
+
+/// Broken at blanks so that the right column ends where a terminal does; what stands in lines of its own stays so.
+std::string wrapped(const std::string& text) {
+  std::string out;
+  std::size_t column = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t to = std::min(text.find_first_of(" \n", from), text.size());
+    if (column > 0 && column + 1 + (to - from) > kHelpWidth - kHelpColumn) out += '\n', column = 0;
+    if (column > 0) out += ' ', ++column;
+    out.append(text, from, to - from);
+    column += to - from;
+    if (to < text.size() && text[to] == '\n') out += '\n', column = 0;
+    from = to + 1;
+  }
+  return out;
+}
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(kHelpColumn); }
+  std::string make_option_desc(const CLI::Option* option) const override { return wrapped(option->get_description()); }
+  std::string make_subcommand(const CLI::App* verb) const override {
+    std::stringstream out;
+    CLI::detail::format_help(out, verb->get_display_name(true), wrapped(verb->get_description()), get_column_width());
+    return out.str();
+  }
+};
+
+}  // namespace
+
 int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
                 char** argv) {
   CLI::App app{description};
@@ -154,7 +189,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
     }
     return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error), path);
   });
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());
   add_verbs(Verb(app));
   std::vector<std::string> words(argv + 1, argv + argc);
   // "ergotune help wisdom why" is "ergotune wisdom why --help"

@@ -40,18 +40,23 @@ EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::v
   for (std::size_t i = 0; i < spans.size(); ++i) powers.push_back(joules[i] / spans[i].length());
   const TimeEstimate energy = estimate_time(joules), power = estimate_time(powers);
   const double count = std::sqrt(static_cast<double>(spans.size())), each = static_cast<double>(runs);
-  const double error = std::hypot(std::max(energy.standard_error, edges / count), lasting);
+  // The scatter is estimated from few samples; what the sensor leaves open is known.
+  const auto scatter_or = [](const TimeEstimate& e, double edge) {
+    return e.standard_error > edge ? ErrorEstimate{e.standard_error, e.degrees} : ErrorEstimate{edge};
+  };
+  const ErrorEstimate terms[] = {scatter_or(energy, edges / count), {lasting}};
+  const auto [error, degrees] = combined_error(terms);
   const auto n = static_cast<std::int64_t>(spans.size() * runs);
   const std::string method = runs > 1 ? fmt::format("trimmed mean over runs, {} each", runs) : "trimmed mean over runs";
-  out.energy = {energy.value / each, error / each, n, method, sensors, Provenance::measured};
+  out.energy = {energy.value / each, error / each, n, method, sensors, Provenance::measured, degrees};
   const double relative = energy.value > 0 ? std::hypot(std::max(0.0, edges / count), lasting) / energy.value : 0;
-  out.power = {power.value, std::max(power.standard_error, relative * power.value), n, method, sensors, Provenance::measured};
+  const ErrorEstimate of_power = scatter_or(power, relative * power.value);
+  out.power = {power.value, of_power.standard_error, n, method, sensors, Provenance::measured, of_power.degrees};
   if (energy.count < 2 || !(energy.value > 0)) {
     out.why_not = "one run alone says nothing of the error";
     return out;
   }
-  const std::size_t kept = spans.size() - 2 * (spans.size() / 5);
-  out.relative_half_width = student_t_quantile(0.975, static_cast<double>(kept - 1)) * error / energy.value;
+  out.relative_half_width = out.energy.half_width() / out.energy.value;
   return out;
 }
 

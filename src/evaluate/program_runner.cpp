@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "base/environment.hpp"
 #include "base/files.hpp"
@@ -50,6 +51,7 @@ struct ProgramRunner::Here {
   std::vector<Sample> samples;
   std::size_t runs_per_sample = 1;
   double spent = 0;
+  double disturbed = 0;  ///< share of that in which sensors and clocks were read: so much longer may it have taken
   bool gave_up = false;
   int left_behind = 0;
 };
@@ -194,6 +196,12 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
 bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
   Sample sample;
   double seconds = 0;
+  struct Beside {
+    SensorRecorder& recorder;
+    explicit Beside(SensorRecorder& r) : recorder(r) { recorder.set_program_runs(true); }
+    ~Beside() { recorder.set_program_runs(false); }
+  };
+  std::optional<Beside> beside(recorder_);
   for (std::size_t i = 0; i < runs; ++i) {
     const SupervisedResult result = run_once(here);
     if (!judge(result, here)) return false;
@@ -207,6 +215,8 @@ bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
     sample.peak_bytes = std::max(sample.peak_bytes, result.peak_bytes);
     for (const auto& [name, value] : numbers) sample.numbers[name] += value / static_cast<double>(runs);
   }
+  beside.reset();
+  recorder_.wait(sample.span.to);
   sample.time = seconds / static_cast<double>(runs);
   here.spent += seconds;
   here.samples.push_back(std::move(sample));
@@ -249,14 +259,7 @@ double ProgramRunner::relative_error(const Here& here) const {
   if (const auto own = numbers_of(here.samples, "energy"); !own.empty())
     return std::max(error, estimate_time(own).relative_half_width);
   if (recorder_.sensors().empty()) return error;
-  std::vector<TimeSpan> spans = spans_of(here.samples);
-  const std::vector<SensorTrace> traces = recorder_.traces();
-  EnergyOfRuns energy = energy_of_runs(traces, spans, here.runs_per_sample);
-  if (!energy.why_not.empty() && spans.size() > 2) {
-    // What the sensor says of the last one may be yet to come.
-    spans.pop_back();
-    energy = energy_of_runs(traces, spans, here.runs_per_sample);
-  }
+  const EnergyOfRuns energy = energy_of_runs(recorder_.traces(), spans_of(here.samples), here.runs_per_sample);
   if (energy.why_not.empty()) error = std::max(error, energy.relative_half_width);
   return error;
 }
@@ -274,20 +277,22 @@ bool ProgramRunner::enough(const RunOptions& options, Here& here) {
     here.gave_up = time.value * (1 - time.relative_half_width) > options.give_up_above;
     if (here.gave_up) return true;
   }
+  if (has_outlier(times_of(here.samples))) return false;
   return here.spent >= most_seconds() || count >= static_cast<std::size_t>(std::max(options_.measure.max_repeats, 2));
 }
 
 void ProgramRunner::take_samples(double first_seconds, const RunOptions& options, Here& here) {
   here.runs_per_sample = runs_per_sample(first_seconds);
   recorder_.begin(reading_period(first_seconds));
-  recorder_.wait();
-  watch_.begin();
+  recorder_.wait(host_seconds());
+  // Six looks a run show a clock that is held down; each disturbs the program.
+  watch_.begin(std::clamp(first_seconds / 6, 0.015, 0.5));
   do {
     if (!take_sample(here.runs_per_sample, here)) break;
   } while (!enough(options, here));
   watch_.end();
-  if (!here.samples.empty()) recorder_.wait(here.samples.back().span.to);
   recorder_.end();
+  if (here.spent > 0) here.disturbed = (recorder_.seconds_beside_program() + watch_.seconds_looking()) / here.spent;
 }
 
 void ProgramRunner::note_times(Here& here) const {
@@ -303,17 +308,14 @@ void ProgramRunner::note_times(Here& here) const {
   const auto runs = static_cast<std::int64_t>(here.samples.size() * here.runs_per_sample);
   const auto note = [&](const std::string& name, const std::vector<double>& values, const char* method) {
     const TimeEstimate estimate = estimate_time(values);
-    here.result.quantities[name] = {estimate.value, estimate.standard_error, runs, method, {}, Provenance::measured};
-    return estimate;
+    Quantity& quantity = here.result.quantities[name];
+    quantity = {estimate.value, estimate.standard_error, runs, method, {}, Provenance::measured, estimate.degrees};
+    if (name == "time") quantity.standard_error = std::hypot(quantity.standard_error, here.disturbed * quantity.value / 2);
   };
   note("time", times, "trimmed mean of runs, host clock");
   note("cpu_time", cpu, "trimmed mean of runs, resource usage");
   here.result.quantities["peak_memory"] = {peak, 0, runs, "resource usage", {}, Provenance::measured};
-  for (const auto& [name, values] : numbers) {
-    RunningStatistics all;
-    for (const double value : values) all.add(value);
-    here.result.quantities[name] = {all.mean(), all.standard_error(), runs, "read from the output", {}, Provenance::measured};
-  }
+  for (const auto& [name, values] : numbers) note(name, values, "read from the output");
   here.result.times = times_of(here.samples);
 }
 
@@ -339,7 +341,7 @@ void ProgramRunner::note_energy(Here& here) const {
 Measurement ProgramRunner::run(const Configuration& configuration, const RunOptions& options) {
   stopping_ = false;
   supervisor_.forget_stop();
-  Here here{ProgramTexts(constants_, problem_.parameters, configuration), {}, {}, {}, 1, 0, false, 0};
+  Here here{ProgramTexts(constants_, problem_.parameters, configuration), {}, {}, {}, 1, 0, 0, false, 0};
   Measurement& result = here.result;
   const auto finish = [&]() -> Measurement {
     if (here.left_behind > 0)

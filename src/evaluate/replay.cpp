@@ -8,6 +8,7 @@
 
 #include "base/hash.hpp"
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/statistics.hpp"
 
 namespace ergotune {
 namespace {
@@ -98,7 +99,10 @@ class RecordedRows {
     const Quantity power = quantities.at("power"), time = quantities.at("time");
     Quantity energy = power;
     energy.value = power.value * time.value;
-    energy.standard_error = std::hypot(power.standard_error * time.value, time.standard_error * power.value);
+    const ErrorEstimate terms[] = {{power.standard_error * time.value, power.degrees}, {time.standard_error * power.value, time.degrees}};
+    const ErrorEstimate error = combined_error(terms);
+    energy.standard_error = error.standard_error;
+    energy.degrees = error.degrees;
     energy.method = "recorded power times recorded time";
     quantities["energy"] = std::move(energy);
   }

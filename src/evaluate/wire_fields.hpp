@@ -36,13 +36,13 @@ inline auto fields(RunOptions& options) {
                   clock_tolerance, set_at, look_only);
 }
 inline auto fields(Quantity& quantity) {
-  auto& [value, standard_error, n, method, sensor, provenance] = quantity;
-  return std::tie(value, standard_error, n, method, sensor, provenance);
+  auto& [value, standard_error, n, method, sensor, provenance, degrees] = quantity;
+  return std::tie(value, standard_error, n, method, sensor, provenance, degrees);
 }
 inline auto fields(Measurement& measurement) {
-  auto& [status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds,
+  auto& [status, message, quantities, metrics, metric_errors, metric_degrees, warnings, times, compile_seconds,
          verify_seconds, measure_seconds, tuner_seconds, finished_at] = measurement;
-  return std::tie(status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds,
+  return std::tie(status, message, quantities, metrics, metric_errors, metric_degrees, warnings, times, compile_seconds,
                   verify_seconds, measure_seconds, tuner_seconds, finished_at);
 }
 

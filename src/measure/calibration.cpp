@@ -88,7 +88,7 @@ Calibrated mean_of(const std::vector<Reading>& readings, double from) {
     if (r.time >= from) values.push_back(r.value);
   if (values.size() < 2) return {};
   const SeriesMean m = batch_mean(values);
-  const double half = student_t_quantile(0.975, std::max(1.0, m.degrees)) * m.standard_error;
+  const double half = half_width_95(m.standard_error, std::max(1.0, m.degrees));
   return {m.mean, m.mean - half, m.mean + half};
 }
 

@@ -14,8 +14,7 @@
 namespace ergotune {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(15);
-constexpr std::size_t kMost = 100'000;  // eight minutes of looks
+constexpr std::size_t kMost = 100'000;  // 25 minutes of looks every 15 ms
 constexpr double kEdges = 0.1;          // share of looks, at most, that fall on an edge
 
 bool rests(const BoardState& state) {
@@ -27,7 +26,7 @@ void note_mean(Measurement& measurement, const char* name, const std::vector<dou
   RunningStatistics all;
   for (const double value : values) all.add(value * scale);
   measurement.quantities[name] = {all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()),
-                                  "board monitor", {}, Provenance::measured};
+                                  "board monitor", {}, Provenance::measured, static_cast<double>(values.size()) - 1};
 }
 
 }  // namespace
@@ -44,12 +43,13 @@ BoardState ClockWatch::look() {
   return monitor_ ? monitor_->read() : BoardState{};
 }
 
-void ClockWatch::begin() {
+void ClockWatch::begin(double period) {
   end();
   forget();
+  seconds_ = 0;
   if (!monitor_) return;
   active_ = true;
-  thread_ = std::thread([this] { loop(); });
+  thread_ = std::thread([this, period] { loop(period); });
 }
 
 void ClockWatch::end() {
@@ -63,14 +63,17 @@ void ClockWatch::forget() {
   looks_ = 0;
 }
 
-void ClockWatch::loop() {
+void ClockWatch::loop(double period) {
+  double next = 0;
   while (active_) {
-    {
+    if (const double now = host_seconds(); now >= next) {
       const std::lock_guard lock(mutex_);
       if (states_.size() < kMost) states_.push_back(monitor_->read());
       ++looks_;
+      next = host_seconds() + period;
+      seconds_ = seconds_ + next - period - now;
     }
-    std::this_thread::sleep_for(kPeriod);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.015, period)));
   }
 }
 

@@ -27,10 +27,13 @@ class ClockWatch {
   bool watching() const { return monitor_ != nullptr; }
   /// One look, now.
   BoardState look();
-  void begin();
+  /// One look every `period` s. Each is several calls of the management library, which can hold up the driver's own.
+  void begin(double period = 0.015);
   void end();
   /// Looks since begin().
   std::size_t looks() const { return looks_; }
+  /// s that looking took since begin().
+  double seconds_looking() const { return seconds_; }
   /// Forgets those so far.
   void forget();
   /// What note_looks() says of the looks since begin().
@@ -41,12 +44,13 @@ class ClockWatch {
   static constexpr const char* kHeldDown = "held down by something else than its power limit";
 
  private:
-  void loop();
+  void loop(double period);
   std::string control_;
   std::unique_ptr<BoardMonitor> monitor_;
   mutable std::mutex mutex_;  ///< monitor_ and states_
   std::vector<BoardState> states_;
   std::atomic<std::size_t> looks_ = 0;
+  std::atomic<double> seconds_ = 0;
   std::atomic<bool> active_ = false;
   std::thread thread_;
 };

@@ -12,49 +12,56 @@ namespace ergotune {
 namespace {
 
 struct Mean {
-  double value, standard_error;
+  double value;
+  ErrorEstimate error;
 };
 
 // The scatter of the rounds already contains their own errors; the larger of both is the honest one.
-Mean mean_of(const std::vector<double>& values, const std::vector<double>& errors) {
+Mean mean_of(const std::vector<double>& values, const std::vector<ErrorEstimate>& errors) {
   const auto count = static_cast<double>(values.size());
-  double own = 0;
-  for (const double error : errors) own += error * error;
-  return {mean(values), std::sqrt(std::max(variance(values) / count, own / (count * count)))};
+  ErrorEstimate own = combined_error(errors);
+  own.standard_error /= count;
+  const double scatter = std::sqrt(variance(values) / count);
+  return {mean(values), scatter > own.standard_error ? ErrorEstimate{scatter, count - 1} : own};
 }
 
 void combine_quantities(const std::vector<Measurement>& rounds, Measurement& combined) {
   for (auto& [name, quantity] : combined.quantities) {
     const QuantityInfo* info = quantity_info(name);
     if (info && !info->averaged()) continue;
-    std::vector<double> values, errors;
+    std::vector<double> values;
+    std::vector<ErrorEstimate> errors;
     std::int64_t n = 0;
     for (const Measurement& round : rounds) {
       const auto same = round.quantities.find(name);
       if (same == round.quantities.end()) continue;
       values.push_back(same->second.value);
-      errors.push_back(same->second.standard_error);
+      errors.push_back({same->second.standard_error, same->second.degrees});
       n += same->second.n;
     }
     const Mean found = mean_of(values, errors);
     quantity.value = found.value;
-    quantity.standard_error = found.standard_error;
+    quantity.standard_error = found.error.standard_error;
+    quantity.degrees = found.error.degrees;
     quantity.n = n;
   }
 }
 
 void combine_metrics(const std::vector<Measurement>& rounds, Measurement& combined) {
   combined.metric_errors.clear();
+  combined.metric_degrees.clear();
   for (auto& [name, value] : combined.metrics) {
-    std::vector<double> values, errors;
+    std::vector<double> values;
+    std::vector<ErrorEstimate> errors;
     for (const Measurement& round : rounds) {
       if (!round.metrics.contains(name)) continue;
       values.push_back(round.metrics.at(name));
-      errors.push_back(round.standard_error(name));
+      errors.push_back({round.standard_error(name), round.degrees(name)});
     }
     const Mean found = mean_of(values, errors);
     value = found.value;
-    if (found.standard_error > 0) combined.metric_errors[name] = found.standard_error;
+    if (found.error.standard_error > 0) combined.metric_errors[name] = found.error.standard_error;
+    if (found.error.degrees > 0) combined.metric_degrees[name] = found.error.degrees;
   }
 }
 

@@ -29,6 +29,7 @@ struct PowerOver {
   double from = 0, to = 0;  ///< s
   double watts = 0;
   double middle() const { return 0.5 * (from + to); }
+  double joules() const { return watts * (to - from); }
 };
 
 /// What a power sensor says of the span, reading by reading: each speaks of its window, shifted by the

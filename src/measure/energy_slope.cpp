@@ -13,7 +13,7 @@ namespace ergotune {
 
 double SlopeEstimate::half_width() const {
   if (!valid || degrees <= 0) return INFINITY;
-  return student_t_quantile(0.975, degrees) * standard_error;
+  return half_width_95(standard_error, degrees);
 }
 
 std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, double constant) {

@@ -3,24 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "ergotune/base/statistics.hpp"
 
 namespace ergotune {
-namespace {
-
-double t_quantile(std::size_t degrees) {
-  static thread_local std::map<std::size_t, double> known;
-  if (degrees > 400) return 1.966;
-  auto [entry, fresh] = known.try_emplace(degrees, 0.0);
-  if (fresh) entry->second = student_t_quantile(0.975, static_cast<double>(degrees));
-  return entry->second;
-}
-
-}  // namespace
-
 TimeEstimate estimate_time(std::span<const double> samples) {
   TimeEstimate result;
   const std::size_t n = samples.size();
@@ -48,9 +35,18 @@ TimeEstimate estimate_time(std::span<const double> samples) {
       result.standard_error *= std::sqrt((1 + bounded) / (1 - bounded));
     }
   }
-  if (result.value > 0)
-    result.relative_half_width = t_quantile(kept - 1) * result.standard_error / result.value;
+  result.degrees = static_cast<double>(kept - 1);
+  if (result.value > 0) result.relative_half_width = half_width_95(result.standard_error, result.degrees) / result.value;
   return result;
+}
+
+bool has_outlier(std::span<const double> samples) {
+  if (samples.size() < 3 || samples.size() > 4) return false;
+  const double centre = median(samples);
+  std::vector<double> distances;
+  for (const double sample : samples) distances.push_back(std::abs(sample - centre));
+  std::sort(distances.begin(), distances.end());
+  return distances.back() > std::max(0.1 * std::abs(centre), 5 * distances[distances.size() - 2]);
 }
 
 }  // namespace ergotune

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ergotune/base/statistics.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -71,5 +73,15 @@ double Measurement::standard_error(const std::string& name) const {
   const auto metric = metric_errors.find(name);
   return metric != metric_errors.end() ? metric->second : 0.0;
 }
+
+double Quantity::half_width() const { return half_width_95(standard_error, degrees); }
+
+double Measurement::degrees(const std::string& name) const {
+  if (const auto quantity = quantities.find(name); quantity != quantities.end()) return quantity->second.degrees;
+  const auto metric = metric_degrees.find(name);
+  return metric != metric_degrees.end() ? metric->second : 0.0;
+}
+
+double Measurement::half_width(const std::string& name) const { return half_width_95(standard_error(name), degrees(name)); }
 
 }  // namespace ergotune

@@ -9,15 +9,17 @@ void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metri
                       const Constants& constants) {
   measurement.metrics.clear();
   measurement.metric_errors.clear();
+  measurement.metric_degrees.clear();
   for (const Metric& metric : metrics) {
     std::vector<UncertainInput> inputs;
     bool complete = true;
     for (const std::string& name : metric.expression.names()) {
-      UncertainInput input{name, Value(), 0};
+      UncertainInput input{name, Value()};
       // what was measured, then earlier metrics, hides a parameter or constant of the same name
       if (const auto value = measurement.value(name)) {
         input.value = *value;
         input.standard_error = measurement.standard_error(name);
+        input.degrees = measurement.degrees(name);
       } else if (const auto constant = constants.find(name); constant != constants.end()) {
         input.value = constant->second;
       } else {
@@ -35,6 +37,7 @@ void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metri
     if (const auto result = propagate(metric.expression, inputs)) {
       measurement.metrics[metric.name] = result->value;
       if (result->standard_error > 0) measurement.metric_errors[metric.name] = result->standard_error;
+      if (result->degrees > 0) measurement.metric_degrees[metric.name] = result->degrees;
     }
   }
 }

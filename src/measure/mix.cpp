@@ -39,7 +39,7 @@ double covered(const std::vector<Interval>& intervals, int at_least) {
 Quantity quantity_of(const std::vector<double>& samples, const char* method) {
   const TimeEstimate estimate = estimate_time(samples);
   return {estimate.value, estimate.standard_error, static_cast<std::int64_t>(estimate.count), method, {},
-          Provenance::measured};
+          Provenance::measured, estimate.degrees};
 }
 
 }  // namespace

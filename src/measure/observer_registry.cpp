@@ -43,9 +43,12 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
   const std::vector<std::string> ids = texts(options, "sensors");
   const DeviceInfo& device = context.device;
   EnergySources sources = energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu);
-  if (context.notes)
-    for (const auto& sensor : sources.sensors)
-      context.notes->push_back("energy by " + sensor->info().id + " (" + sensor->info().name + ")");
+  if (context.notes) {
+    std::string ids;
+    for (const auto& sensor : sources.sensors) ids += (ids.empty() ? "" : ", ") + sensor->info().id;
+    const std::string name = sources.sensors.size() == 1 ? sources.sensors.front()->info().name : device.name;
+    context.notes->push_back("energy by " + ids + " (" + name + ")");
+  }
   EnergyOptions energy;
   energy.precision = context.measure.precision;
   if (const auto idle = calibrated_idle_power(sources.sensors.front()->info())) {

@@ -37,7 +37,8 @@ class HostTimer : public Observer {
               static_cast<std::int64_t>(seconds_.count()),
               "own phase",
               {},
-              Provenance::measured}}};
+              Provenance::measured,
+              static_cast<double>(seconds_.count()) - 1}}};
   }
 
  private:

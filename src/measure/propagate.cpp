@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ergotune/base/statistics.hpp"
+
 namespace ergotune {
 
 std::optional<Uncertain> propagate(const Expression& expression, std::vector<UncertainInput>& inputs) {
@@ -11,9 +13,9 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Unc
     return nullptr;
   };
   try {
-    Uncertain result{expression.evaluate_real(scope), 0};
+    Uncertain result{expression.evaluate_real(scope)};
     if (!std::isfinite(result.value)) return std::nullopt;
-    double variance = 0;
+    std::vector<ErrorEstimate> terms;
     for (UncertainInput& input : inputs) {
       if (!(input.standard_error > 0) || !std::isfinite(input.standard_error)) continue;
       const double centre = input.value.as_real();
@@ -22,9 +24,10 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Unc
       input.value = centre - input.standard_error;
       const double below = expression.evaluate_real(scope);
       input.value = centre;
-      variance += 0.25 * (above - below) * (above - below);
+      terms.push_back({0.5 * std::abs(above - below), input.degrees});
     }
-    if (std::isfinite(variance)) result.standard_error = std::sqrt(variance);
+    const ErrorEstimate error = combined_error(terms);
+    if (std::isfinite(error.standard_error)) result.standard_error = error.standard_error, result.degrees = error.degrees;
     return result;
   } catch (const Error&) {
     // a division by zero or a name without a value: this measurement has no such number

@@ -13,11 +13,13 @@ struct UncertainInput {
   std::string name;
   Value value;
   double standard_error = 0;
+  double degrees = 0;  ///< of freedom (Quantity::degrees)
 };
 
 struct Uncertain {
   double value = 0;
   double standard_error = 0;
+  double degrees = 0;
 };
 
 /// nullopt when the expression cannot be evaluated or is not finite. Inputs count as independent; each slope

@@ -168,6 +168,7 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
   time.value = timing.estimate.value;
   time.standard_error = timing.estimate.standard_error;
   time.n = static_cast<std::int64_t>(timing.estimate.count);
+  time.degrees = timing.estimate.degrees;
   time.method =
       timing.launches_per_sample > 1
           ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)

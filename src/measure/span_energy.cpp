@@ -22,8 +22,11 @@ class PowerOverTime {
   double begin() const { return steps_ ? series_.front().from : series_.front().middle(); }
   double end() const { return steps_ ? series_.back().to : series_.back().middle(); }
 
-  /// J between two times; beyond the ends the outermost power holds.
+  /// J between two times, of something that begins and ends there; beyond the ends the outermost power holds. A counter's
+  /// ticks seldom fall on a beginning or an end: what lies between a tick and the beginning after it, or the end before it, was
+  /// drawn at the power before, or after.
   double integral(double from, double to) const {
+    if (steps_ && from >= begin() && to <= end()) return level(to, true) - level(from, false);
     double joules = std::max(0.0, std::min(begin(), to) - from) * series_.front().watts +
                     std::max(0.0, to - std::max(end(), from)) * series_.back().watts;
     if (steps_) {
@@ -42,11 +45,29 @@ class PowerOverTime {
     return 0.5 * (at(low) + at(high)) * (high - low);
   }
 
+  /// J of the counter since the first tick: `after` by the power of the interval after the one that `time` lies in, or before.
+  double level(double time, bool after) const {
+    double joules = 0;
+    std::size_t i = 0;
+    for (; i + 1 < series_.size() && series_[i].to < time; ++i) joules += series_[i].joules();
+    if (after) {
+      const PowerOver& beyond = i + 1 < series_.size() ? series_[i + 1] : series_[i];
+      return joules + series_[i].joules() - (series_[i].to - time) * std::min(beyond.watts, series_[i].watts);
+    }
+    const PowerOver& beyond = i > 0 ? series_[i - 1] : series_[i];
+    return joules + (time - series_[i].from) * std::min(beyond.watts, series_[i].watts);
+  }
+
   const std::vector<PowerOver>& series_;
   bool steps_;
 };
 
 double edge_width(const SensorInfo& info) { return std::max(info.update_period, info.window); }
+
+/// s between readings of a sensor while the program runs that is measured.
+double period_beside_program(const SensorInfo& info) {
+  return info.kind == SensorKind::cumulative_energy ? 1.0 : info.update_period;
+}
 
 std::vector<SpanEnergy> none(std::size_t count, const std::string& why) {
   return std::vector<SpanEnergy>(count, SpanEnergy{why});
@@ -95,15 +116,52 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
   return energies;
 }
 
-void SensorRecorder::read_all() {
-  for (std::size_t i = 0; i < sensors_.size(); ++i) {
-    std::vector<Reading> fresh;
-    const ReadStatus status = sensors_[i]->read(fresh);
-    const std::lock_guard lock(mutex_);
-    SensorTrace& trace = traces_[i];
-    trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
-    if (status == ReadStatus::failed || status == ReadStatus::not_supported) trace.failure = sensors_[i]->last_error();
+void SensorRecorder::read(std::size_t sensor) {
+  std::vector<Reading> fresh;
+  const ReadStatus status = sensors_[sensor]->read(fresh);
+  const std::lock_guard lock(mutex_);
+  SensorTrace& trace = traces_[sensor];
+  trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
+  if (status == ReadStatus::failed || status == ReadStatus::not_supported) trace.failure = sensors_[sensor]->last_error();
+}
+
+/// Each sensor has its own pace; whenever a program begins or ends all are read again at once.
+void SensorRecorder::loop(double period) {
+  std::vector<double> due(sensors_.size(), 0);
+  bool beside = false;
+  for (bool active = true; active;) {
+    double next = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < sensors_.size(); ++i) {
+      const double start = host_seconds();
+      if (start >= due[i]) {
+        read(i);
+        // Readings at least as far apart as they cost: reading must not load the machine that is measured.
+        const double end = host_seconds(), used = end - start;
+        const double wanted = beside ? std::max(period, period_beside_program(sensors_[i]->info())) : period;
+        due[i] = std::max(start + wanted, end + std::min(used, 0.01));
+        if (beside) beside_ = beside_ + used;
+      }
+      next = std::min(next, due[i]);
+    }
+    std::unique_lock lock(pace_);
+    const auto rest = std::chrono::duration<double>(std::clamp(next - host_seconds(), 0.0, 3600.0));
+    changed_.wait_for(lock, rest, [&] { return !active_ || program_runs_ != beside; });
+    // At its end, not at its beginning: then the program would wait.
+    if (beside && !program_runs_) due.assign(due.size(), 0);
+    if (!beside && program_runs_)
+      for (std::size_t i = 0; i < due.size(); ++i) due[i] = host_seconds() + std::max(period, period_beside_program(sensors_[i]->info()));
+    beside = program_runs_;
+    active = active_;
   }
+  for (std::size_t i = 0; i < sensors_.size(); ++i) read(i);
+}
+
+void SensorRecorder::set_program_runs(bool runs) {
+  {
+    const std::lock_guard lock(pace_);
+    program_runs_ = runs;
+  }
+  changed_.notify_all();
 }
 
 void SensorRecorder::begin(double period) {
@@ -116,18 +174,11 @@ void SensorRecorder::begin(double period) {
       traces_.push_back({sensor->info(), {}, {}});
     }
   }
+  beside_ = 0;
   if (sensors_.empty()) return;
   active_ = true;
-  thread_ = std::thread([this, period] {
-    while (active_) {
-      const double start = host_seconds();
-      read_all();
-      // Readings at least as far apart as they cost: reading must not load the machine that is measured.
-      const double used = host_seconds() - start;
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::max(period - used, std::min(used, 0.01))));
-    }
-    read_all();
-  });
+  program_runs_ = false;
+  thread_ = std::thread([this, period] { loop(period); });
 }
 
 void SensorRecorder::wait(double after, double patience) const {
@@ -150,7 +201,11 @@ std::vector<SensorTrace> SensorRecorder::traces() const {
 }
 
 void SensorRecorder::end() {
-  active_ = false;
+  {
+    const std::lock_guard lock(pace_);
+    active_ = false;
+  }
+  changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -60,12 +60,12 @@ void add_columns(std::string& out, const Recording& recording, const Rows& rows)
     if (!std::exchange(first, false)) out += ',';
     add_list(out, column.name, rows, [&](auto to, std::size_t row) { write_number(to, column.value[row]); });
   }
-  out += "},\"errors\":{";
+  out += "},\"half_widths\":{";
   first = true;
   for (const RecordedColumn& column : recording.columns) {
     if (column.standard_error.empty()) continue;
     if (!std::exchange(first, false)) out += ',';
-    add_list(out, column.name, rows, [&](auto to, std::size_t row) { write_number(to, column.standard_error[row]); });
+    add_list(out, column.name, rows, [&](auto to, std::size_t row) { write_number(to, column.half_width(row)); });
   }
   out += '}';
 }

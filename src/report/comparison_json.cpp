@@ -25,7 +25,8 @@ Json side_json(const std::string& name, const ComparedSession& session, const Co
   if (side.best)
     json["best"] = {{"configuration", describe(recording.parameters, recording.configuration(*side.best))},
                     {"value", side.value},
-                    {"standard_error", side.standard_error}};
+                    {"standard_error", side.standard_error},
+                    {"half_width", side.half_width}};
   return json;
 }
 

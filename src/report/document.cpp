@@ -10,6 +10,7 @@
 #include "base/json_depth.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/quantity.hpp"
 #include "ergotune/search/certainty.hpp"
 #include "ergotune/search/importance.hpp"
@@ -92,7 +93,7 @@ class ReportDocument {
     const auto& order = rows_.order();
     document["best"] = order.empty() ? Json() : row(order.front());
     tell_certainty(document["best"]);
-    document["median"] = order.empty() ? Json() : row(order[order.size() / 2]);
+    document["median"] = median_value();
     document["fastest"] = fastest();
     const auto default_row = default_index();
     document["default_row"] = default_row ? row(*default_row) : Json();
@@ -178,11 +179,18 @@ class ReportDocument {
     for (const auto& column : recording_.columns) {
       if (index < column.value.size() && std::isfinite(column.value[index]))
         out["q"][column.name] = column.value[index];
-      if (column.name == main_quantity() && index < column.standard_error.size() &&
-          std::isfinite(column.standard_error[index]) && column.standard_error[index] > 0)
-        out["e"] = column.standard_error[index];
+      if (const double half_width = column.half_width(index);
+          column.name == main_quantity() && std::isfinite(half_width) && half_width > 0)
+        out["half_width"] = half_width;
     }
     return out;
+  }
+
+  /// As `tune` has it: between the middle two where their number is even.
+  Json median_value() const {
+    std::vector<double> values;
+    for (const std::size_t row : rows_.order()) values.push_back(*rows_.value(row));
+    return values.empty() ? Json() : Json{{"v", median(values)}};
   }
 
   /// How many times better the best is than the default and the median, and what it gains and loses against the fastest.

@@ -27,6 +27,7 @@ Json to_json(const Measurement& measurement) {
   for (const auto& [name, quantity] : measurement.quantities) {
     Json entry{{"value", number_or_null(quantity.value)},
                {"standard_error", number_or_null(quantity.standard_error)},
+               {"half_width", number_or_null(quantity.half_width())},
                {"n", quantity.n},
                {"method", quantity.method}};
     if (!quantity.sensor.empty()) entry["sensor"] = quantity.sensor;

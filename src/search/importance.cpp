@@ -170,7 +170,7 @@ std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& kn
     const double centre = mean(without[i]);
     double squares = 0;
     for (const double one : without[i]) squares += (one - centre) * (one - centre);
-    const double reach = 1.96 * std::sqrt(squares * (kGroups - 1.0) / kGroups);
+    const double reach = half_width_95(std::sqrt(squares * (kGroups - 1.0) / kGroups), kGroups - 1.0);
     Importance::Share& share = list.emplace_back();
     share.parameters = {i};
     if (i >= space.dimensions()) {

@@ -69,6 +69,7 @@ std::string SessionView::results(std::int64_t after, std::size_t limit, std::int
 
 std::optional<std::string> SessionView::worked_out(Work& work, const std::optional<std::string>& objective, bool findings) {
   using namespace std::chrono_literals;
+  if (objective) (void)report_objective(source_.recording, objective);  // one that means nothing is refused at once
   if (work.future.valid()) {
     if (work.future.wait_for(0s) != std::future_status::ready) return std::nullopt;
     work.text = work.future.get();

@@ -108,6 +108,24 @@ std::map<std::string, double> numbers_from(const std::string& text) {
   return numbers;
 }
 
+std::string metric_errors_text(const Measurement& measurement) {
+  Json json = Json::object();
+  for (const auto& [name, error] : measurement.metric_errors) {
+    const double degrees = measurement.degrees(name);
+    json[name] = degrees > 0 ? Json{number_json(error), degrees} : number_json(error);
+  }
+  return dump(json);
+}
+
+void metric_errors_from(const std::string& text, Measurement& measurement) {
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, error] : json.items()) {
+      measurement.metric_errors[name] = number_from(error.is_array() ? error.at(0) : error);
+      if (error.is_array()) measurement.metric_degrees[name] = number_from(error.at(1));
+    }
+  });
+}
+
 std::string quantities_text(const Measurement& measurement) {
   Json json = Json::object();
   for (const auto& [name, quantity] : measurement.quantities) {
@@ -118,6 +136,7 @@ std::string quantities_text(const Measurement& measurement) {
              {"method", quantity.method},
              {"provenance", to_string(quantity.provenance)}};
     if (!quantity.sensor.empty()) entry["sensor"] = quantity.sensor;
+    if (quantity.degrees > 0) entry["degrees"] = quantity.degrees;
   }
   return dump(json);
 }
@@ -132,6 +151,7 @@ void quantities_from(const std::string& text, Measurement& measurement) {
       quantity.method = entry.at("method");
       quantity.provenance = provenance_from(entry.at("provenance"));
       if (entry.contains("sensor")) quantity.sensor = entry.at("sensor");
+      if (entry.contains("degrees")) quantity.degrees = number_from(entry.at("degrees"));
     }
   });
 }

@@ -30,6 +30,10 @@ std::vector<double> times_from(const std::string& text);
 std::string numbers_text(const std::map<std::string, double>& numbers);
 std::map<std::string, double> numbers_from(const std::string& text);
 
+/// Standard errors of metrics by name; with degrees of freedom as [standard error, degrees].
+std::string metric_errors_text(const Measurement& measurement);
+void metric_errors_from(const std::string& text, Measurement& measurement);
+
 std::string quantities_text(const Measurement& measurement);
 void quantities_from(const std::string& text, Measurement& measurement);
 

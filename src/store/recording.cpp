@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/load.hpp"
 #include "ergotune/store/store.hpp"
 #include "store/cache_reader.hpp"
@@ -92,6 +93,19 @@ const RecordedColumn* Recording::column(const std::string& name) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+namespace {
+
+double degrees_of(const RecordedColumn& column, std::size_t row) {
+  if (row < column.degrees.size()) return column.degrees[row];
+  return row < column.n.size() ? static_cast<double>(column.n[row]) - 1 : 0;
+}
+
+}  // namespace
+
+double RecordedColumn::half_width(std::size_t row) const {
+  return row < standard_error.size() ? half_width_95(standard_error[row], degrees_of(*this, row)) : 0;
+}
+
 Measurement Recording::measurement(std::size_t row) const {
   Measurement result;
   result.status = statuses[row];
@@ -104,12 +118,14 @@ Measurement Recording::measurement(std::size_t row) const {
     if (column.is_metric) {
       result.metrics[column.name] = value;
       if (error != 0) result.metric_errors[column.name] = error;
+      if (const double degrees = degrees_of(column, row); error != 0 && degrees > 0) result.metric_degrees[column.name] = degrees;
       continue;
     }
     Quantity& quantity = result.quantities[column.name];
     quantity.value = value;
     quantity.standard_error = error;
     quantity.n = column.n.empty() ? 1 : column.n[row];
+    quantity.degrees = degrees_of(column, row);
     quantity.method = "recorded";
     quantity.provenance = Provenance::replayed;
   }

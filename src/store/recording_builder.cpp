@@ -75,6 +75,13 @@ void RecordingBuilder::set(std::size_t index, double value, double standard_erro
   column.current_n = n;
 }
 
+void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
+  Column& column = columns_[index];
+  column.current_degrees = degrees;
+  column.degrees.resize(rows(), 0.0f);
+  column.has_degrees = true;
+}
+
 void RecordingBuilder::set_statistics(std::size_t index, double mean, double standard_error,
                                       std::uint32_t n) {
   Column& column = columns_[index];
@@ -90,6 +97,7 @@ void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status,
     column.value.push_back(there ? column.current : kNone);
     column.standard_error.push_back(static_cast<float>(column.current_error));
     column.n.push_back(std::max(column.current_n, 1u));
+    if (column.has_degrees) column.degrees.push_back(static_cast<float>(column.current_degrees));
   }
   positions_.insert(positions_.end(), positions, positions + dimensions_);
   statuses_.push_back(status);
@@ -103,7 +111,7 @@ void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status,
 
 void RecordingBuilder::drop_row() {
   for (Column& column : columns_) {
-    column.current = column.current_error = 0;
+    column.current = column.current_error = column.current_degrees = 0;
     column.current_n = 0;
     column.has_value = column.has_mean = false;
   }
@@ -154,6 +162,7 @@ void RecordingBuilder::finish(Recording& recording) {
     if (std::any_of(column.n.begin(), column.n.end(), [](std::uint32_t n) { return n != 1; })) {
       result.n = std::move(column.n);
     }
+    result.degrees = std::move(column.degrees);
     recording.columns.push_back(std::move(result));
   }
   recording.positions = std::move(positions_);

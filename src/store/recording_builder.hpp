@@ -45,6 +45,8 @@ class RecordingBuilder {
   /// Sets what the row being built has in a column. Later calls win, except that a value given with n = 0
   /// keeps an n and standard error already there (a mean beside its list of readings).
   void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
+  /// The degrees of freedom of what set() gave; where no row has any, n - 1 is taken.
+  void set_degrees(std::size_t column, double degrees);
   void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
   void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs);
   /// Forgets what was set since the last finished row.
@@ -66,10 +68,11 @@ class RecordingBuilder {
     std::vector<double> value;
     std::vector<float> standard_error;
     std::vector<std::uint32_t> n;
+    std::vector<float> degrees;  ///< empty until one is given
     // the row being built
-    double current = 0, current_error = 0;
+    double current = 0, current_error = 0, current_degrees = 0;
     std::uint32_t current_n = 0;
-    bool has_value = false, has_mean = false;
+    bool has_value = false, has_mean = false, has_degrees = false;
   };
   std::size_t dimensions_;
   std::vector<Column> columns_;

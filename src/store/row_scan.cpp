@@ -63,7 +63,7 @@ StoredRow stored_row(const Statement& from) {
   m.message = from.text(3);
   quantities_from(from.text(4), m);
   m.metrics = numbers_from(from.text(5));
-  m.metric_errors = numbers_from(from.text(6));
+  metric_errors_from(from.text(6), m);
   m.warnings = words_from(from.text(7));
   m.times = times_from(from.text(8));
   take_rest(from, m, row);
@@ -106,21 +106,27 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
     row.damaged = !status || !has_quantities;
     if (has_quantities) {
       for (const auto [name, quantity] : quantities) {
-        simdjson::dom::element value, error;
+        simdjson::dom::element value, error, degrees;
         std::uint64_t n = 1;
         if (quantity.at_key("value").get(value) != simdjson::SUCCESS) continue;
         const bool has_error = quantity.at_key("standard_error").get(error) == simdjson::SUCCESS;
         if (quantity.at_key("n").get_uint64().get(n) != simdjson::SUCCESS) n = 1;
         row.cells.push_back({name, number(value), static_cast<float>(has_error ? number(error) : 0),
-                             static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false});
+                             static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false,
+                             static_cast<float>(quantity.at_key("degrees").get(degrees) == simdjson::SUCCESS ? number(degrees) : 0)});
       }
     }
     const bool has_errors = s.errors.parse(from.text(6)).get_object().get(errors) == simdjson::SUCCESS;
     if (s.metrics.parse(from.text(5)).get_object().get(metrics) == simdjson::SUCCESS) {
       for (const auto [name, value] : metrics) {
-        simdjson::dom::element error;
-        const bool known = has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS;
-        row.cells.push_back({name, number(value), static_cast<float>(known ? number(error) : 0), 1, true});
+        LeanRow::Cell cell{name, number(value), 0, 1, true, 0};
+        simdjson::dom::element error, first, degrees;
+        if (has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS) {
+          const bool pair = error.at(0).get(first) == simdjson::SUCCESS && error.at(1).get(degrees) == simdjson::SUCCESS;
+          cell.standard_error = static_cast<float>(number(pair ? first : error));
+          if (pair) cell.degrees = static_cast<float>(number(degrees));
+        }
+        row.cells.push_back(cell);
       }
     }
     take_rest(from, row, row);

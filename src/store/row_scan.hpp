@@ -24,6 +24,7 @@ struct LeanRow {
     float standard_error = 0;
     std::uint32_t n = 1;
     bool is_metric = false;
+    float degrees = 0;  ///< of freedom (Quantity::degrees)
   };
   std::int64_t id = 0, run = 0;
   double finished_at = 0;  ///< s since the epoch

@@ -33,9 +33,9 @@ CREATE TABLE measurements (
   configuration TEXT NOT NULL,      -- JSON list, in the order of parameter_names
   status TEXT NOT NULL,
   message TEXT NOT NULL,
-  quantities TEXT NOT NULL,         -- JSON {name: {value, standard_error, n, method, provenance, sensor}}, SI units
+  quantities TEXT NOT NULL,         -- JSON {name: {value, standard_error, n, method, provenance, sensor, degrees}}, SI units
   metrics TEXT NOT NULL,            -- JSON {name: value}
-  metric_errors TEXT NOT NULL,      -- JSON {name: standard error}
+  metric_errors TEXT NOT NULL,      -- JSON {name: standard error or [standard error, degrees of freedom]}
   warnings TEXT NOT NULL,           -- JSON list
   times TEXT NOT NULL,              -- JSON list, s
   compile_seconds REAL NOT NULL, verify_seconds REAL NOT NULL,

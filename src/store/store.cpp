@@ -208,7 +208,7 @@ void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   Statement& row = *insert_measurement;
   row.bind(1, session).bind(2, text).bind(3, to_string(measurement.status)).bind(4, measurement.message);
   row.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
-  row.bind(7, numbers_text(measurement.metric_errors)).bind(8, dump(Json(measurement.warnings)));
+  row.bind(7, metric_errors_text(measurement)).bind(8, dump(Json(measurement.warnings)));
   row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
   row.bind(12, measurement.measure_seconds)
       .bind(13, measurement.tuner_seconds)
@@ -244,7 +244,7 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
   Transaction transaction(state_->database);
   Statement update(state_->database, "UPDATE measurements SET metrics = ?, metric_errors = ? WHERE id = ?");
   for (const StoredRow& row : rows) {
-    update.bind(1, numbers_text(row.measurement.metrics)).bind(2, numbers_text(row.measurement.metric_errors));
+    update.bind(1, numbers_text(row.measurement.metrics)).bind(2, metric_errors_text(row.measurement));
     update.bind(3, row.id);
     update.run();
   }

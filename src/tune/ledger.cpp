@@ -19,7 +19,7 @@ constexpr double kRest = 2;
 constexpr const char* kStopped = "stopped by one who watches";
 
 bool same_metrics(const Measurement& a, const Measurement& b) {
-  return a.metrics == b.metrics && a.metric_errors == b.metric_errors;
+  return a.metrics == b.metrics && a.metric_errors == b.metric_errors && a.metric_degrees == b.metric_degrees;
 }
 
 }  // namespace
@@ -89,13 +89,14 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
     }
   }
   if (options_.problem && !options_.problem->metrics.empty()) {
-    const std::map<std::string, double> recorded = measurement.metrics, errors = measurement.metric_errors;
+    const Measurement before = measurement;
     evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
     // What a recording holds besides is no worse for not being asked for.
     if (evaluator_.provenance() == Provenance::replayed) {
-      for (const auto& [name, value] : recorded) {
-        if (measurement.metrics.emplace(name, value).second && errors.contains(name))
-          measurement.metric_errors[name] = errors.at(name);
+      for (const auto& [name, value] : before.metrics) {
+        if (!measurement.metrics.emplace(name, value).second || !before.metric_errors.contains(name)) continue;
+        measurement.metric_errors[name] = before.metric_errors.at(name);
+        if (before.degrees(name) > 0) measurement.metric_degrees[name] = before.degrees(name);
       }
     }
   }

@@ -129,8 +129,8 @@ double Session::State::allowance() const { return (1 + options.bound) * with_def
 double Session::State::gain() const {
   if (running == start) return 1;
   const Measurement &now = ledger->find(running)->measurement, &before = ledger->find(start)->measurement;
-  const double one = before.value("time").value_or(0) - 2 * before.standard_error("time");
-  const double other = now.value("time").value_or(0) + 2 * now.standard_error("time");
+  const double one = before.value("time").value_or(0) - before.half_width("time");
+  const double other = now.value("time").value_or(0) + now.half_width("time");
   return one > 0 && other > 0 ? one / other : 1;
 }
 

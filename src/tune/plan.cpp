@@ -50,8 +50,8 @@ PlanComparison compare(const std::vector<Plan>& plans, const Problem& problem, c
     if (interrupted(options)) break;
     PlanResult result = run(plan);
     if (result.best && comparison.optimum) {
-      if (const auto energy = truth(result.best->index))
-        result.above_optimum_percent = 100 * (*energy / *comparison.optimum - 1);
+      result.true_energy = truth(result.best->index);
+      if (result.true_energy) result.above_optimum_percent = 100 * (*result.true_energy / *comparison.optimum - 1);
     }
     comparison.plans.push_back(std::move(result));
   }

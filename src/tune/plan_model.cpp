@@ -175,7 +175,7 @@ void PlanRun::fit_model(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
   result.objective = "power over clock";
-  const std::uint64_t before = asked_.size();
+  const std::uint64_t before = asked_.size(), measured_before = result_.evaluated;
   const auto clock = core_clock();
   if (!clock) {
     // No clock to steer: the rest of the plan goes on with what there is to vary.
@@ -195,7 +195,8 @@ void PlanRun::fit_model(const PlanStage& stage) {
   if (!result_.why_not.empty()) return;
   result.space = space_.parameters()[*clock].values.size();
   result.strategy = fmt::format("{} clocks of one code configuration", result_.model->samples);
-  result.evaluated = asked_.size() - before;
+  result.asked = asked_.size() - before;
+  result.evaluated = result_.evaluated - measured_before;
   result.best = best(indices, objective("energy"));
   result_.stages.push_back(std::move(result));
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ergotune/base/clock.hpp"
+#include "ergotune/base/statistics.hpp"
 #include "search/known_names.hpp"
 #include "tune/confirmation.hpp"
 
@@ -46,17 +47,19 @@ PlanResult PlanRun::run() {
     if (interrupted()) result_.why_not = fmt::format("interrupted in stage \"{}\"", stage.name);
   }
   ledger_.set_stage({});
-  result_.evaluated = asked_.size();
+  result_.asked = asked_.size();
   for (const ConfigurationIndex index : asked_) {
     const Measurement& m = *find(index);
     result_.seconds += m.compile_seconds + m.verify_seconds + m.measure_seconds + m.tuner_seconds;
-    result_.known += known_before_.contains(index);
   }
+  result_.known = result_.asked - result_.evaluated;
   if (result_.why_not.empty() && !result_.stages.empty()) result_.best = result_.stages.back().best;
   return result_;
 }
 
-void PlanRun::note_asked(ConfigurationIndex index) { asked_.insert(index); }
+void PlanRun::note_asked(ConfigurationIndex index) {
+  if (asked_.insert(index).second) result_.evaluated += !known_before_.contains(index);
+}
 
 const Measurement* PlanRun::find(ConfigurationIndex index) const {
   const Entry* entry = ledger_.find(index);
@@ -102,8 +105,10 @@ std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indic
   // Of a constrained or lexicographic objective the value alone does not say which is better.
   const bool by_interval = result_.provenance == Provenance::measured && objective.kind() == Objective::Kind::single;
   const auto at_worst = [&](ConfigurationIndex index) {
-    const Outcome outcome = objective.outcome(*find(index));
-    return outcome.values.front() + (outcome.standard_errors.empty() ? 0 : 1.96 * outcome.standard_errors.front());
+    const Measurement& measurement = *find(index);
+    const Outcome outcome = objective.outcome(measurement);
+    const double error = outcome.standard_errors.empty() ? 0 : outcome.standard_errors.front();
+    return outcome.values.front() + half_width_95(error, measurement.degrees(objective.quantity()));
   };
   ConfigurationIndex best = usable_ones.front();
   for (const ConfigurationIndex index : usable_ones) {
@@ -184,6 +189,8 @@ std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::v
   Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&](double left) {
     SessionProgress progress;
     progress.best = standing.best_value();
+    progress.objective = wanted.name();
+    progress.unit = wanted.unit();
     progress.evaluated = progress.total = seen.size();
     progress.seconds_left = left;
     if (options_.progress) options_.progress(plan_.name, stage.name + ", confirming", progress);
@@ -208,7 +215,7 @@ void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
   result.objective = stage.objective.empty() ? problem_.objective.text : stage.objective;
-  const std::uint64_t before = asked_.size();
+  const std::uint64_t before = asked_.size(), measured_before = result_.evaluated;
 
   std::size_t freed = 0;
   for (const std::string& name : stage.free) {
@@ -254,7 +261,8 @@ void PlanRun::tune(const PlanStage& stage) {
   }
   result.best = best;
   result.by_setting = by_setting(stage, seen);
-  result.evaluated = asked_.size() - before;
+  result.asked = asked_.size() - before;
+  result.evaluated = result_.evaluated - measured_before;
   result_.stages.push_back(std::move(result));
   seen_before_ = std::move(seen);
   objective_before_ = stage.objective;

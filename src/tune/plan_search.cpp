@@ -53,7 +53,10 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   session.early_stop = false;  // plans are compared by what they spend
   std::set<ConfigurationIndex> seen;
   session.progress = [&](const SessionProgress& progress) {
-    if (options_.progress) options_.progress(plan_.name, stage.name, progress);
+    SessionProgress told = progress;
+    told.objective = wanted.name();
+    told.unit = wanted.unit();
+    if (options_.progress) options_.progress(plan_.name, stage.name, told);
     if (progress.last == nullptr) return;
     seen.insert(progress.last->index);
     note_asked(progress.last->index);

@@ -25,7 +25,16 @@ std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::
       std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& parameter) {
         return execution_kind(parameter) != ParameterKind::code;
       });
-  if (has_clocks || !setup.device.starts_with("sim:")) return {};
+  if (has_clocks) return {};
+  if (!setup.device.starts_with("sim:")) {
+    const auto fits = [](const Plan& plan) {
+      return std::any_of(plan.stages.begin(), plan.stages.end(), [](const PlanStage& s) { return s.kind == PlanStage::Kind::fit_model; });
+    };
+    const auto plan = std::find_if(plans.begin(), plans.end(), fits);
+    if (plan == plans.end()) return {};
+    return fmt::format("the problem has no clock to set ([execution] core_clock_mhz and --control): plan {} fits no model, and tunes code alone",
+                       plan->name);
+  }
   constexpr int kClocks = 15;
   ExecutionParameterSpec clock;
   clock.kind = ParameterKind::core_clock_mhz;

@@ -145,7 +145,10 @@ class SettingSource : public Source {
 Ratio ratio_of(const Measurement& a, const Measurement& b, const char* name) {
   const double x = a.value(name).value_or(0), y = b.value(name).value_or(0);
   Ratio ratio{x / y, 0};
-  ratio.standard_error = ratio.value * std::hypot(a.standard_error(name) / x, b.standard_error(name) / y);
+  const ErrorEstimate terms[] = {{a.standard_error(name) / x, a.degrees(name)}, {b.standard_error(name) / y, b.degrees(name)}};
+  const ErrorEstimate error = combined_error(terms);
+  ratio.standard_error = ratio.value * error.standard_error;
+  ratio.half_width = half_width_95(ratio.standard_error, error.degrees);
   return ratio;
 }
 

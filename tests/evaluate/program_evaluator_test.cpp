@@ -163,6 +163,22 @@ TEST_F(Programs, TheEnergyThatTheProgramSaysHasAnIntervalAndNeedsNoSensor) {
   EXPECT_NEAR(result->measurement.value("energy").value_or(0), 1.5, 0.5);
 }
 
+// Three runs were enough for a slow program, and the mean of them was what a single delayed one made of it.
+TEST_F(Programs, OneRunOfThreeThatWasHeldUpDoesNotMoveTheResult) {
+  options.measure.precision = 0.02;
+  options.measure.min_repeats = 5;
+  options.measure.max_seconds = 1e-6;
+  std::ofstream(folder / "count") << "0\n";
+  const Measurement measurement = run(R"toml(command = ['sh', '-c', '''
+read n < {{folder}}/count; n=$((n + 1)); echo $n > {{folder}}/count
+case $n in 3) echo "time: 2.4";; *) echo "time: 0.33$n";; esac
+''']
+output = { time = 'time: (\S+)' }
+)toml");
+  EXPECT_NEAR(measurement.value("time").value_or(0), 0.335, 0.005);
+  EXPECT_LT(measurement.half_width("time"), 0.05 * 0.335);
+}
+
 // popen() without pclose(): what has ended only waits to be told so.
 TEST_F(Programs, WhatEndedByItselfIsNotLeftBehind) {
   const Measurement measurement = run(R"toml(command = ['sh', '-c', '''

@@ -54,7 +54,7 @@ TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
   EXPECT_LT(plans["global_energy"]["above_optimum_percent"].get<double>(), 3);
   EXPECT_LT(plans["energy_then_clocks"]["above_optimum_percent"].get<double>(), 8);
   EXPECT_LT(plans["model_steered"]["above_optimum_percent"].get<double>(), 5);
-  const auto evaluated = [&](const char* plan) { return plans[plan]["evaluated"].get<int>(); };
+  const auto evaluated = [&](const char* plan) { return plans[plan]["asked"].get<int>(); };
   EXPECT_LT(evaluated("energy_then_clocks"), evaluated("global_energy") / 5);
   EXPECT_LT(evaluated("model_steered"), evaluated("global_energy") / 3);
   std::ifstream svg(figure);
@@ -82,7 +82,7 @@ TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["provenance"], "replayed");
-  EXPECT_EQ(document["plans"][0]["evaluated"], 32);
+  EXPECT_EQ(document["plans"][0]["asked"], 32);
   EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
 }
 
@@ -104,7 +104,7 @@ TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["space"], 898);
-  EXPECT_EQ(document["plans"][0]["evaluated"], 898);
+  EXPECT_EQ(document["plans"][0]["asked"], 898);
   EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
   EXPECT_GT(document["plans"][0]["energy"]["standard_error"].get<double>(), 0);
   EXPECT_GT(document["plans"][1]["above_optimum_percent"].get<double>(), 0);

@@ -37,6 +37,7 @@ TEST(CombineRounds, TakesTheMeanAndTheLargerError) {
   const Measurement all = combine(rounds);
   EXPECT_DOUBLE_EQ(all.quantities.at("time").value, 3);
   EXPECT_NEAR(all.quantities.at("time").standard_error, std::sqrt(7.0 / 3), 1e-12);
+  EXPECT_NEAR(all.half_width("time"), 4.302653 * std::sqrt(7.0 / 3), 1e-4) << "Student's t of three rounds";
   EXPECT_EQ(all.quantities.at("time").n, 12);
   EXPECT_EQ(all.quantities.at("registers").value, 32) << "of the code, not of a round";
   EXPECT_DOUBLE_EQ(all.metrics.at("gflops"), 100);

@@ -7,6 +7,7 @@
 
 #include "ergotune/base/random.hpp"
 #include "ergotune/base/statistics.hpp"
+#include "ergotune/measure/measurement.hpp"
 
 namespace ergotune {
 namespace {
@@ -80,6 +81,19 @@ TEST(Estimate, OneSampleIsNoInterval) {
   EXPECT_TRUE(std::isinf(estimate_time(std::vector<double>{1.0}).relative_half_width));
   EXPECT_TRUE(std::isinf(estimate_time({}).relative_half_width));
   EXPECT_EQ(estimate_time(std::vector<double>{2.0, 2.0, 2.0}).relative_half_width, 0);
+}
+
+// What is printed, stored and drawn is the interval that convergence is judged by.
+TEST(EstimateTime, TheIntervalOfTheQuantityIsTheOneThatIsJudged) {
+  for (const std::vector<double>& samples : {std::vector<double>{1, 1.2, 1.1}, {1, 1.2, 1.1, 1.3, 1.05, 1.15, 1.0, 1.1, 1.12, 1.31}}) {
+    const TimeEstimate estimate = estimate_time(samples);
+    Quantity quantity{estimate.value, estimate.standard_error, 3, {}, {}, Provenance::measured, estimate.degrees};
+    EXPECT_DOUBLE_EQ(quantity.half_width(), estimate.relative_half_width * estimate.value);
+  }
+  const Quantity three{1.1, 0.1 / std::sqrt(3.0), 3, {}, {}, Provenance::measured, 2};
+  EXPECT_NEAR(three.half_width(), 4.3027 * 0.1 / std::sqrt(3.0), 1e-4);
+  const Quantity known{1.1, 0.1, 3};
+  EXPECT_NEAR(known.half_width(), 0.19600, 1e-5);
 }
 
 }  // namespace

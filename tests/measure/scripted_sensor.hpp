@@ -23,6 +23,10 @@ class Reads {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ >= count; });
   }
+  std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
 
  private:
   std::mutex mutex_;

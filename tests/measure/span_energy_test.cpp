@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,6 +92,29 @@ TEST(SpanEnergy, OfLittlePowerIsLittleAndOfNoneIsNone) {
   EXPECT_EQ(energy_over(trace, {{1, 2}}).front().why_not, "it reads no power at all");
 }
 
+// A counter that is read often before and after a run and once a second while it lasts: what lies between a tick and the run's
+// beginning or end is idle energy, and no part of the run's.
+TEST(SpanEnergy, OfARunBetweenPausesHasNoBiasFromTheTicksAroundIt) {
+  const double idle = 70, busy = 600;
+  for (int shift = 0; shift < 10; ++shift) {
+    const TimeSpan run{2.0 + 0.0101 * shift, 5.003 + 0.0177 * shift};
+    const auto energy = [&](double t) { return idle * t + (busy - idle) * (std::clamp(t, run.from, run.to) - run.from); };
+    SensorTrace trace;
+    trace.info.kind = SensorKind::cumulative_energy;
+    trace.info.update_period = 0.1;
+    double next = 0;
+    for (double t = 1.5; t < 5.6; t += 0.006) {
+      const bool runs = t > run.from && t < run.to;
+      if (runs && t < next) continue;
+      next = runs ? t + 1 : 0;
+      trace.readings.push_back({t, energy(std::floor(t / 0.1) * 0.1)});
+    }
+    const SpanEnergy found = energy_over(trace, {run}).front();
+    EXPECT_EQ(found.why_not, "");
+    EXPECT_NEAR(found.joules / (busy * run.length()), 1, 2e-3) << shift;
+  }
+}
+
 SensorInfo slow_sensor(const std::string& id) {
   SensorInfo info;
   info.id = id;
@@ -155,6 +179,23 @@ TEST(SensorRecorder, WaitsNotForOneThatHasFailedAndKeepsItsWords) {
   silent->begin(1e-4);
   silent->wait(0, 1e-3);
   EXPECT_EQ(silent->traces()[0].failure, "") << "nothing new is no failure";
+}
+
+TEST(SensorRecorder, ReadsACounterRarelyWhileAProgramRuns) {
+  SensorInfo counter;
+  counter.kind = SensorKind::cumulative_energy;
+  auto* sensor = new ScriptedSensor(counter, {});
+  const auto recorder = recorder_of(sensor);
+  recorder->begin(1e-3);
+  sensor->reads.wait_for(5);
+  recorder->set_program_runs(true);
+  ::usleep(20'000);
+  const auto before = sensor->reads.count();
+  ::usleep(300'000);
+  EXPECT_LE(sensor->reads.count(), before + 1);
+  recorder->set_program_runs(false);
+  const auto after = sensor->reads.count();
+  sensor->reads.wait_for(after + 5);
 }
 
 TEST(SensorRecorder, RestsAsLongAsReadingTakes) {

@@ -79,7 +79,7 @@ TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   EXPECT_DOUBLE_EQ(document["best"]["v"].get<double>(), 0.002);  // ms became s
   EXPECT_DOUBLE_EQ(document["median"]["v"].get<double>(), 0.003);
   EXPECT_DOUBLE_EQ(document["default_row"]["v"].get<double>(), 0.004);
-  EXPECT_GT(document["best"]["e"].get<double>(), 0);
+  EXPECT_GT(document["best"]["half_width"].get<double>(), 0);
   EXPECT_EQ(document["failures"][0]["status"], "runtime_error");
   EXPECT_EQ(document["failures"][0]["configuration"], "a=1, b=1");
   EXPECT_EQ(document["convergence"], nlohmann::json::parse("[[1,0.004,null],[3,0.002,null],[4,0.002,null]]"));

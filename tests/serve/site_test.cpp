@@ -74,6 +74,16 @@ class SiteTest : public ::testing::Test {
   std::int64_t session = 0, run = 0;
 };
 
+TEST_F(SiteTest, AnObjectiveThatMeansNothingIsABadRequest) {
+  Site site(folder / "s.db");
+  add(1, 0.4);
+  for (const char* target : {"/api/session/1?objective=bogus", "/api/session/1?objective=time%2B%2B", "/api/session/1/findings?objective=bogus"}) {
+    const auto answer = site.answer(route_of({.method = "GET", .target = target}));
+    ASSERT_TRUE(answer) << target;
+    EXPECT_EQ(answer->status, 400) << target;
+  }
+}
+
 TEST_F(SiteTest, AStoreThatIsDeletedIsGoneAndANewOneInItsPlaceIsSeen) {
   Site site(folder / "s.db");
   add(1, 0.4);

@@ -20,7 +20,8 @@ struct Comparison {
     std::size_t usable = 0;
     std::optional<std::size_t> best;  ///< row of the recording: the one that `show` tells
     double value = 0;                 ///< of the best, as the user reads it
-    double standard_error = 0;        ///< 0 where nobody knows
+    double standard_error = 0;        ///< 0 where it is unknown
+    double half_width = 0;            ///< of the 95 % interval
   };
   /// Both ways for two sessions.
   struct Pair {

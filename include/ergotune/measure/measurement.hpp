@@ -22,7 +22,8 @@ bool usable(Status status);
 enum class Provenance { measured, replayed, simulated, modelled };
 std::string to_string(Provenance provenance);
 
-/// A quantity in SI units with its standard error.
+/// A quantity in SI units with its standard error. `n` values went into it, not all of them independent: what the standard
+/// error was estimated from is said by `degrees`.
 struct Quantity {
   double value = 0;
   double standard_error = 0;
@@ -32,6 +33,10 @@ struct Quantity {
   /// Sensor id, where one was read.
   std::string sensor;
   Provenance provenance = Provenance::measured;
+  /// Degrees of freedom of the standard error; 0 where it is not estimated from few samples.
+  double degrees = 0;
+  /// Of the 95 % confidence interval, by Student's t.
+  double half_width() const;
 };
 
 /// Names of quantities: problem/quantity.hpp, and whatever observers bring.
@@ -43,6 +48,8 @@ struct Measurement {
   std::map<std::string, double> metrics;
   /// Standard errors of metrics, propagated to first order (measure/metrics.hpp); absent means 0.
   std::map<std::string, double> metric_errors;
+  /// Their degrees of freedom; absent means 0 (Quantity::degrees).
+  std::map<std::string, double> metric_degrees;
   /// Things to know that do not make it a failure: "power cap", "asked 1410 MHz, ran 1275 MHz, power cap".
   std::vector<std::string> warnings;
   /// Single launch times in s, kept for exports; may be empty.
@@ -56,6 +63,10 @@ struct Measurement {
   std::optional<double> value(const std::string& name) const;
   /// Its standard error (metrics: from metric_errors).
   double standard_error(const std::string& name) const;
+  /// The degrees of freedom of that (Quantity::degrees).
+  double degrees(const std::string& name) const;
+  /// Half-width of its 95 % confidence interval, as everything prints, stores and draws it.
+  double half_width(const std::string& name) const;
 };
 
 }  // namespace ergotune

@@ -22,6 +22,10 @@ struct RecordedColumn {
   std::vector<float> standard_error;    ///< empty when none has one
   std::vector<std::uint32_t> n;         ///< empty when all are 1
   bool is_metric = false;
+  /// Of freedom of the standard errors (Quantity::degrees); empty where the source tells n alone: n - 1.
+  std::vector<float> degrees;
+  /// Of the 95 % interval of a row's value; 0 where it has no standard error.
+  double half_width(std::size_t row) const;
 };
 
 struct Recording {

@@ -95,7 +95,8 @@ struct PlanPoint {
 struct StageResult {
   std::string name, objective, strategy;
   std::uint64_t space = 0;      ///< configurations it could choose from
-  std::uint64_t evaluated = 0;  ///< measured for it, without those that an earlier stage had measured
+  std::uint64_t asked = 0;      ///< configurations that it asked for and no earlier stage had
+  std::uint64_t evaluated = 0;  ///< those of them that were measured in this run
   std::optional<PlanPoint> best;
   /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7: what is
   /// asked, and what then ran).
@@ -109,18 +110,19 @@ struct PlanResult : Confidence {  // of best
   std::optional<PlanPoint> best;
   std::string why_not;
   std::vector<StageResult> stages;
-  /// Different configurations that its stages asked for, whether this plan, one before it or an earlier run measured them.
-  std::uint64_t evaluated = 0;
+  /// Different configurations that its stages asked for: as many as it would measure if it started from nothing.
+  std::uint64_t asked = 0;
   /// What these cost, s: compilers, verification and measurement added up, as measured, recorded or modelled.
   double seconds = 0;
-  /// Of the evaluated: known before this plan began.
-  std::uint64_t known = 0;
+  /// Of the asked: measured in this run, and known before this plan began.
+  std::uint64_t evaluated = 0, known = 0;
   std::optional<PowerModel> model;
   std::optional<ClockRange> model_range;
   /// Things to know: that nobody says what the base clock is.
   std::vector<std::string> notes;
-  /// Energy above the least possible, per cent; nullopt where that is not known.
-  std::optional<double> above_optimum_percent;
+  /// Energy of the best without the noise of a simulated measurement, J, and how far that lies above the least possible, per
+  /// cent; nullopt where they are not known.
+  std::optional<double> true_energy, above_optimum_percent;
 };
 
 /// Energy (or another quantity) of a configuration of the space without evaluating it: known for recordings

@@ -25,9 +25,9 @@ struct SettingSearchOptions {
   std::function<void(double seconds_left)> confirming;
 };
 
-/// A ratio with its standard error.
+/// A ratio with its standard error and the half-width of its 95 % interval.
 struct Ratio {
-  double value = 0, standard_error = 0;
+  double value = 0, standard_error = 0, half_width = 0;
 };
 
 struct SettingChoice : Confidence {

@@ -34,6 +34,8 @@ struct SessionProgress {
   std::uint64_t evaluated = 0, resumed = 0, failed = 0, total = 0;
   double seconds = 0;
   std::optional<double> best;
+  /// What that is where it is not the problem's objective: a stage of a plan has its own.
+  std::string objective, unit;
   std::optional<double> seconds_left;
   /// What is going on besides searching: "confirming the best"; empty while searching.
   std::string phase;

@@ -26,7 +26,7 @@ const compareView = {name: 'compare', title: 'Compare', chosen: new Set(),
     const names = found.sessions.map(s => s.name), out = this.out;
     out.replaceChildren();
     const cards = element('div', {class: 'cards'});
-    found.sessions.forEach(s => cards.append(card(s.best ? show(s.best.value, s.unit) : '–', `${s.name}: best ${s.objective}${s.best && s.best.standard_error > 0 ? ' ± ' + show(1.96 * s.best.standard_error, s.unit, 2) : ''} of ${s.usable} that worked; ${s.problem} on ${s.device}${s.best ? '; ' + s.best.configuration : ''}`)));
+    found.sessions.forEach(s => cards.append(card(s.best ? show(s.best.value, s.unit) : '–', `${s.name}: best ${s.objective}${s.best && s.best.half_width > 0 ? ' ± ' + show(s.best.half_width, s.unit, 2) : ''} of ${s.usable} that worked; ${s.problem} on ${s.device}${s.best ? '; ' + s.best.configuration : ''}`)));
     section(out, 'Best of each').append(cards);
     const pairs = section(out, 'What one\'s best loses in the other', 'Relative to that session\'s own best; the correlation is Spearman\'s over the configurations that worked in both.');
     const loss = (v, e) => v === null ? 'not measured there' : percent(v) + (e > 0 ? ' ± ' + digits(196 * e, 2) : '');

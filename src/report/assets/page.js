@@ -38,10 +38,10 @@ const clock = t => new Date(1000 * t).toLocaleTimeString();
 // What is known of the session that is shown. `head`: the document; rows: columns as typed arrays, one place a configuration.
 const model = {id: null, head: null, findings: null, live: null, run: null, sessions: [], log: [], lost: false, loading: null};
 const rows = {
-  n: 0, capacity: 0, version: 0, place: new Map(), ids: [], parameters: [], columns: new Map(), errors: new Map(),
+  n: 0, capacity: 0, version: 0, place: new Map(), ids: [], parameters: [], columns: new Map(), halfWidths: new Map(),
   statusNames: [], status: new Uint8Array(0), confirmed: new Uint8Array(0),
   clear() {
-    Object.assign(this, {n: 0, capacity: 0, place: new Map(), ids: [], parameters: [], columns: new Map(), errors: new Map(),
+    Object.assign(this, {n: 0, capacity: 0, place: new Map(), ids: [], parameters: [], columns: new Map(), halfWidths: new Map(),
       statusNames: [], status: new Uint8Array(0), confirmed: new Uint8Array(0), version: this.version + 1});
   },
   grow(n) {
@@ -50,7 +50,7 @@ const rows = {
     const larger = old => { const one = new old.constructor(this.capacity); if (one instanceof Float64Array) one.fill(NaN); one.set(old); return one; };
     this.status = larger(this.status); this.confirmed = larger(this.confirmed);
     for (const p of this.parameters) p.of = larger(p.of);
-    for (const list of [this.columns, this.errors]) for (const [name, old] of list) list.set(name, larger(old));
+    for (const list of [this.columns, this.halfWidths]) for (const [name, old] of list) list.set(name, larger(old));
   },
   column(list, name) {
     if (!list.has(name)) list.set(name, new Float64Array(this.capacity).fill(NaN));
@@ -83,7 +83,7 @@ const rows = {
       for (let k = 0; k < n; ++k) column[at[k]] = values[k] === null ? NaN : values[k];
     };
     for (const [name, values] of Object.entries(results.columns)) fill(this.columns, name, values);
-    for (const [name, values] of Object.entries(results.errors)) fill(this.errors, name, values);
+    for (const [name, values] of Object.entries(results.half_widths)) fill(this.halfWidths, name, values);
     fill(this.columns, '\u0000objective', results.objective);
     if (results.seconds) fill(this.columns, '\u0000seconds', results.seconds);
     this.ranks = null;
@@ -153,7 +153,7 @@ const selectOf = (label, list, value, change) => {
 // What has not converged has a wider interval than was asked for.
 const sure = row => row.unsure ? '~' : '';
 const describeRow = row => row.configuration;
-const interval = row => row.e > 0 ? ' ± ' + show(1.96 * row.e, model.head.objective.unit, 2) : '';
+const interval = row => row.half_width > 0 ? ' ± ' + show(row.half_width, model.head.objective.unit, 2) : '';
 
 function section(parent, title, note) {
   const node = element('section', {}, element('h2', {}, title));

@@ -46,7 +46,7 @@ function attribution(parent) {
     'what a kernel adds to a round, over all orders in which they may come together (Shapley values); shares add up to the round.' :
     'the round less the same round without the kernel; shares do not add up to the round.'}`);
   const names = ['energy', 'time'].filter(q => a.kernels.every(k => k[q]));
-  table(part, ['kernel', ...names], a.kernels.map(k => [k.name, ...names.map(q => show(k[q].value, unitOf(q)) + ' ± ' + show(1.96 * k[q].standard_error, unitOf(q)))]),
+  table(part, ['kernel', ...names], a.kernels.map(k => [k.name, ...names.map(q => show(k[q].value, unitOf(q)) + ' ± ' + show(k[q].half_width, unitOf(q)))]),
     names.map((_, i) => i + 1));
 }
 function environment(parent) {

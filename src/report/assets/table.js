@@ -62,14 +62,14 @@ const tableView = {name: 'table', title: 'Table', sort: ['\u0000objective', 0], 
 views.push(tableView);
 
 const quantityRows = m => [...Object.entries(m.quantities || {}).map(([name, q]) =>
-  [name, show(q.value, unitOf(name), 6), q.standard_error > 0 ? '± ' + show(1.96 * q.standard_error, unitOf(name), 2) : '', q.n, [q.method, q.sensor, q.provenance === 'measured' ? '' : q.provenance].filter(Boolean).join(', ')]),
+  [name, show(q.value, unitOf(name), 6), q.half_width > 0 ? '± ' + show(q.half_width, unitOf(name), 2) : '', q.n, [q.method, q.sensor, q.provenance === 'measured' ? '' : q.provenance].filter(Boolean).join(', ')]),
   ...Object.entries(m.metrics || {}).map(([name, v]) => [name, show(v, unitOf(name), 6), '', '', 'metric'])];
 function detailOf(box, i, all) {
   const words = text => element('p', {}, text);
   box.append(element('code', {}, rows.configuration(i)));
   if (!all) {  // a saved page: what its columns hold
     table(box, ['', '', ''], [...rows.columns.keys()].filter(n => !n.startsWith('\u0000') && rows.values(n)[i] === rows.values(n)[i]).map(n =>
-      [n, show(rows.values(n)[i], unitOf(n), 6), (e => e > 0 ? '± ' + show(1.96 * e, unitOf(n), 2) : '')((rows.errors.get(n) || [])[i])]), [1]);
+      [n, show(rows.values(n)[i], unitOf(n), 6), (h => h > 0 ? '± ' + show(h, unitOf(n), 2) : '')((rows.halfWidths.get(n) || [])[i])]), [1]);
     return;
   }
   box.append(words(all.status + (all.confirmation_rounds ? `, confirmed in ${all.confirmation_rounds} rounds` : '')));

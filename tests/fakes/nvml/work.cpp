@@ -18,6 +18,14 @@ fake_nvml::State* board_state() {
 
 }  // namespace
 
+/// Calls of this library so far, by all processes: what a program that measures itself counts while it runs.
+extern "C" __attribute__((visibility("default"))) unsigned long long fake_nvml_calls() {
+  fake_nvml::State* state = board_state();
+  if (!state) return 0;
+  const fake_nvml::Lock lock(*state);
+  return state->calls;
+}
+
 /// `mega_cycles` / clock in MHz + `seconds` at `activity` (0 idle, 1 full), waiting for its end.
 extern "C" __attribute__((visibility("default"))) void fake_nvml_work(double mega_cycles, double seconds,
                                                                       double activity) {
