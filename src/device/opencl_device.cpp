@@ -91,7 +91,6 @@ class OpenclKernel : public LoadedKernel {
       const auto& argument = arguments[i];
       const auto index = static_cast<cl_uint>(i);
       cl_int code = CL_SUCCESS;
-      refuse_image(index);
       if (argument.buffer) {
         const cl_mem memory = memory_of(*argument.buffer);
         code = api().clSetKernelArg(kernel_, index, sizeof memory, &memory);
@@ -111,20 +110,6 @@ class OpenclKernel : public LoadedKernel {
       global[d] = std::size_t{geometry.grid[d]} * geometry.block[d];
       if (global[d] > 1) dimensions = static_cast<cl_uint>(d + 1);
     }
-  }
-
-  /// Drivers take any memory object for an image, and read it as one.
-  void refuse_image(cl_uint argument) const {
-    char type[64] = {};
-    if (!api().clGetKernelArgInfo ||
-        api().clGetKernelArgInfo(kernel_, argument, CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, nullptr) != CL_SUCCESS)
-      return;
-    const std::string_view name = type;
-    if (name.starts_with("image") || name == "sampler_t" || name == "pipe")
-      throw DeviceError(DeviceFault::unsupported,
-                        fmt::format("argument {} of the kernel is an {}; kernels are given buffers, scalars and local memory, no images, "
-                                    "samplers or pipes",
-                                    argument + 1, name));
   }
 
   cl_kernel get() const { return kernel_; }

@@ -187,6 +187,19 @@ PortableProgram program_of(const CompileJob& job) {
 
 namespace {
 
+/// The type of a kernel's first argument that nothing here can be given for, as far as the program tells: some drivers take a buffer
+/// for an image, and crash.
+std::string type_without_arguments(cl_kernel kernel, std::size_t arguments) {
+  for (std::size_t i = 0; i < arguments && api().clGetKernelArgInfo; ++i) {
+    char type[64] = {};
+    if (api().clGetKernelArgInfo(kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, nullptr) != CL_SUCCESS)
+      continue;
+    const std::string_view name = type;
+    if (name.starts_with("image") || name == "sampler_t" || name == "pipe") return type;
+  }
+  return {};
+}
+
 class OpenclCompiler : public Compiler {
  public:
   explicit OpenclCompiler(DeviceEntry entry) : entry_(std::move(entry)), context_(entry_) {}
@@ -197,6 +210,8 @@ class OpenclCompiler : public Compiler {
     if (job.language != Language::opencl)
       throw DeviceError(DeviceFault::unsupported, "an OpenCL device compiles OpenCL C only");
     PortableProgram portable = program_of(job);
+    const auto says = [&](const char* word) { return portable.source.find(word) != std::string::npos; };
+    if (says("image") || says("sampler_t")) portable.options += " -cl-kernel-arg-info";
     Program program = Program::from_source(context_, entry_.device, portable);
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
@@ -204,7 +219,13 @@ class OpenclCompiler : public Compiler {
       throw DeviceError(DeviceFault::compile,
                         fmt::format("{} has no kernel \"{}\"", job.source_name, job.function), code);
     check(code, DeviceFault::compile, "clCreateKernel");
+    const std::string refused = type_without_arguments(kernel, job.arguments.size());
     api().clReleaseKernel(kernel);
+    if (!refused.empty())
+      throw DeviceError(DeviceFault::unsupported,
+                        fmt::format("the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
+                                    "images, samplers or pipes",
+                                    refused));
     if (!generates_code_at_launch()) portable.code = program.binary();
     Binary binary{portable.pack(), job.function, program.log(entry_.device)};
     if (built_) built_->keep(binary.bytes, std::move(program));

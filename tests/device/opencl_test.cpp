@@ -159,9 +159,14 @@ TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
 
 // A configuration that does without it.
 TEST_F(OpenclTest, ABufferIsNoImage) {
-  const auto x = upload(*device_, std::vector<int>{0});
-  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(read_only image2d_t x) {}", "f")));
-  EXPECT_EQ(fault_of([&] { kernel->bind({}, {of(*x)}); }), DeviceFault::unsupported);
+  for (const char* type : {"read_only image2d_t", "sampler_t", "write_only image3d_t"}) {
+    auto f = job(std::string("kernel void f(global int* image, ") + type + " x) {}", "f");
+    f.arguments.resize(2);
+    EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(f); }), DeviceFault::unsupported) << type;
+  }
+  auto plain = job("kernel void f(global int* image) {}", "f");
+  plain.arguments.resize(1);
+  EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(plain); }), std::nullopt);
 }
 
 TEST_F(OpenclTest, LocalMemoryMayBeOfNoSize) {
