@@ -66,7 +66,7 @@ class Tail {
   }
   /// Reads what is there, a little each time: more may come as fast as it is read.
   void drain() {
-    char bytes[65536];
+    char bytes[16384];
     const ssize_t n = descriptor_ < 0 ? 0 : ::read(descriptor_, bytes, sizeof bytes);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return close();

@@ -77,7 +77,7 @@ bool receive_message(int socket, std::string& pending, Message& message) {
       message = std::move(decoded.message);
       return true;
     }
-    char bytes[65536];
+    char bytes[16384];
     const ssize_t got = ::recv(socket, bytes, sizeof bytes, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;

@@ -8,6 +8,7 @@
 #include "base/json_depth.hpp"
 #include "ergotune/base/error.hpp"
 #include "kernel/configure.hpp"
+#include "space/expression_tokens.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -64,7 +65,7 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
   for (const Restriction& restriction : prepared.problem.restrictions) {
     const Scope scope = names.scope();
     const bool met = restriction.function ? restriction.function(scope) : restriction.expression.evaluate(scope).truthy();
-    if (!met) return fmt::format("the restriction \"{}\" does not hold", restriction.label());
+    if (!met) return fmt::format("the restriction \"{}\" does not hold", excerpt(restriction.label()));
   }
   return "it is none of those that are searched";
 }

@@ -124,7 +124,7 @@ struct Connection {
 
 /// Takes what has come; false when the other end is through.
 bool serve(Connection& connection, const WatchedProgram& program) {
-  char bytes[65536];
+  char bytes[16384];
   const ssize_t got = ::recv(connection.socket, bytes, sizeof bytes, 0);
   if (got < 0 && errno == EINTR) return true;
   if (got <= 0) return false;

@@ -57,7 +57,7 @@ void Pipe::flush() {
 }
 
 std::optional<Message> Pipe::next() {
-  char bytes[65536];
+  char bytes[16384];
   while (true) {
     if (const auto frame = cutter_.next()) return decode(frame->type, frame->payload);
     if (ended_) return std::nullopt;

@@ -43,7 +43,7 @@ void Channel::send(const Message& message) {
 
 std::optional<Message> Channel::receive(double seconds) {
   const double deadline = host_seconds() + seconds;
-  char bytes[65536];
+  char bytes[16384];
   while (true) {
     if (auto message = reader_.next()) return message;
     const bool only_look = seconds == 0;

@@ -14,6 +14,7 @@
 #include "kernel/configure.hpp"
 #include "problem/includes.hpp"
 #include "problem/source_text.hpp"
+#include "space/expression_tokens.hpp"
 
 namespace ergotune {
 namespace {
@@ -269,7 +270,7 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
   const Scope scope = names.scope();
   for (const Restriction& restriction : problem.restrictions) {
     const bool met = restriction.function ? restriction.function(scope) : restriction.expression.evaluate_bool(scope);
-    if (!met) throw UserError(fmt::format("it does not meet \"{}\"", restriction.label()));
+    if (!met) throw UserError(fmt::format("it does not meet \"{}\"", excerpt(restriction.label())));
   }
   return values;
 }

@@ -173,12 +173,17 @@ std::map<std::string, std::vector<Template>> read_options(const Table& kernel, c
     return options;
   }
   const Table table = kernel.table({"options", node, kernel.key_place("options")});
-  for (const Entry& entry : table.entries()) {
-    if (entry.key != "all") (void)language_named(entry.key, entry.place);
-    const bool used = entry.key == "all" || std::any_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
+  const auto used = [&](const Entry& entry) {
+    return std::any_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
       return to_string(source.language) == entry.key || (source.language == Language::cuda && entry.key == "hip");
     });
-    if (!used && !sources.empty())
+  };
+  const auto entries = table.entries();
+  const bool any_used = std::any_of(entries.begin(), entries.end(), used);
+  for (const Entry& entry : entries) {
+    // Options for further devices may stand beside those of this one; host languages are taken for each other.
+    const bool meant = entry.key == "all" || used(entry) || (!on_host(language_named(entry.key, entry.place)) && any_used);
+    if (!meant && !sources.empty())
       throw UserError(fmt::format("{} has options for {}, and its source is in {}: they would be used for nothing", kernel.title(), entry.key,
                                   to_string(sources.front().language)),
                       entry.place);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "space/expression_tokens.hpp"
+
 namespace ergotune {
 
 using program::Code;
@@ -53,8 +55,8 @@ std::vector<std::uint32_t> Conditions::inputs_of(const Restriction& restriction)
 
 std::string Conditions::where(const Restriction& restriction) const {
   if (restriction.name.empty() || restriction.function)
-    return fmt::format("the restriction \"{}\"", restriction.label());
-  return fmt::format("the restriction \"{}\" ({})", restriction.name, restriction.expression.text());
+    return fmt::format("the restriction \"{}\"", excerpt(restriction.label()));
+  return fmt::format("the restriction \"{}\" ({})", restriction.name, excerpt(restriction.expression.text()));
 }
 
 bool Conditions::holds(const Restriction& restriction, const Scope& scope) const {

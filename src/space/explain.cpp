@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/processors.hpp"
+#include "space/expression_tokens.hpp"
 #include "space/layer_builder.hpp"
 #include "space/search_space_state.hpp"
 
@@ -102,8 +103,8 @@ std::string SearchSpace::why_empty() const {
   if (remaining.empty()) return "the parameters' ranges leave no configuration, even without restrictions";
   std::vector<std::string> labels;
   for (const auto& restriction : remaining) {
-    const std::string label = restriction.label();
-    const std::string& text = restriction.expression.text();
+    const std::string label = excerpt(restriction.label());
+    const std::string text = excerpt(restriction.expression.text());
     labels.push_back(restriction.name.empty() || restriction.function
                          ? fmt::format("\"{}\"", label)
                          : fmt::format("\"{}\" ({})", label, text));
