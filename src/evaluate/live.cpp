@@ -23,21 +23,6 @@ LiveOptions LiveOptions::from(const Settings& settings) {
   return options;
 }
 
-std::string hash_of_included_files(const Problem& problem) {
-  std::string all;
-  const auto add = [&](const Kernel& kernel) {
-    for (const KernelSource& source : kernel.sources) {
-      std::vector<std::string> folders;
-      if (!source.file.empty()) folders.push_back(source.file.parent_path().string());
-      for (const auto& folder : source.include_folders) folders.push_back(folder.string());
-      all += hash_of_includes(source.text, folders);
-    }
-  };
-  for (const Kernel& kernel : problem.kernels) add(kernel);
-  if (problem.verification.reference) add(*problem.verification.reference);
-  return all.empty() ? all : content_hash(all);
-}
-
 struct LiveEvaluator::State {
   Scheduler scheduler;
   explicit State(const Problem& problem, const LiveOptions& options)

@@ -41,9 +41,9 @@ const std::array kTable{
     searching({"plan", "--plan", &S::plan, "", nothing,
                "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas",
                "none"}),
-    Setting{"sensors", "--sensor", &S::sensors, "", results_in_former_words,
+    Setting{"sensors", "--sensor", &S::sensors, "", results_in_fixed_text,
             "Energy sensor: nvml:0, rapl:package-0, powersensor3:/dev/ttyACM0 ...", "the device's own"},
-    Setting{"controls", "--control", &S::controls, "", results_in_former_words,
+    Setting{"controls", "--control", &S::controls, "", results_in_fixed_text,
             "Clock and limit control: nvml:0, tegra, amdgpu:card0, cpufreq", "the device's own"},
     searching({"strategy_options", "--strategy-option", &S::strategy_options, "", nothing,
                "NAME=VALUE, a strategy's hyperparameter", "the strategy's own"}),
@@ -51,7 +51,7 @@ const std::array kTable{
             "--precision",
             &S::precision,
             "",
-            results_in_former_words,
+            results_in_fixed_text,
             "Wanted half-width of the 95 % interval over the value",
             {},
             0,
@@ -78,23 +78,23 @@ const std::array kTable{
             "--max-seconds",
             &S::max_seconds,
             "s",
-            results_in_former_words,
+            results_in_fixed_text,
             "Timed launches per configuration at most, beyond what min_repeats needs",
             {},
             0,
             true},
-    Setting{"energy_budget", "--energy-budget", &S::energy_seconds, "s", results_in_former_words,
+    Setting{"energy_budget", "--energy-budget", &S::energy_seconds, "s", results_in_fixed_text,
             "Energy measurement per configuration at most", "what the sensor needs", 0, true},
     Setting{"reference", "--reference", &S::reference_seconds, "s", results,
             "Energy over a long steady state of this length, to compare short measurements with", "none", 0,
             true},
-    Setting{"warm_up", "--warm-up", &S::warm_up, "", results_in_former_words,
+    Setting{"warm_up", "--warm-up", &S::warm_up, "", results_in_fixed_text,
             "Launches before the first timed one"},
     Setting{"min_repeats",
             "--min-repeats",
             &S::min_repeats,
             "",
-            results_in_former_words,
+            results_in_fixed_text,
             "Timed samples at least",
             {},
             1},
@@ -102,13 +102,13 @@ const std::array kTable{
             "--max-repeats",
             &S::max_repeats,
             "",
-            results_in_former_words,
+            results_in_fixed_text,
             "Timed samples at most",
             {},
             1},
-    Setting{"cold_cache", "--cold-cache", &S::cold_cache, "", results_in_former_words,
+    Setting{"cold_cache", "--cold-cache", &S::cold_cache, "", results_in_fixed_text,
             "Flush the last-level cache before every timed launch"},
-    Setting{"verify", "--no-verify", &S::verify, "", results_in_former_words, "Check the kernel's outputs"},
+    Setting{"verify", "--no-verify", &S::verify, "", results_in_fixed_text, "Check the kernel's outputs"},
     Setting{"cache", "--no-cache", &S::use_cache, "", nothing, "Keep compiled code on disk"},
     Setting{"cache_dir", "--cache-dir", &S::cache_folder, "", nothing, "Folder for compiled code",
             "~/.cache/ergotune/compiled"},
@@ -275,8 +275,8 @@ std::string words_of(const std::map<std::string, Value>& values) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// What ergotune 0.1 knew of conditions, in its words. Nothing is to be added here.
-std::string former_conditions(const Settings& s, bool energy, const std::string& included) {
+/// The settings that always determined results, at their defaults too. New ones are added by name in conditions_of().
+std::string fixed_conditions(const Settings& s, bool energy) {
   std::string text =
       fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
                   s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
@@ -286,7 +286,6 @@ std::string former_conditions(const Settings& s, bool energy, const std::string&
     if (s.energy_seconds > 0) text += fmt::format(" for {:g} s", s.energy_seconds);
   }
   if (!s.verify) text += ", not verified";
-  if (!included.empty()) text += ", includes " + included;
   if (!s.controls.empty()) text += fmt::format(", controls {}", fmt::join(s.controls, " "));
   return text;
 }
@@ -384,8 +383,8 @@ std::string default_words(const Setting& setting) {
   return setting.unit.empty() ? words : fmt::format("{} {}", words, setting.unit);
 }
 
-std::string conditions_of(const Settings& settings, bool energy, const std::string& included) {
-  std::string text = former_conditions(settings, energy, included);
+std::string conditions_of(const Settings& settings, bool energy) {
+  std::string text = fixed_conditions(settings, energy);
   for (const Setting& setting : kTable) {
     if (setting.determines != results || is_default(settings, setting)) continue;
     text += fmt::format(

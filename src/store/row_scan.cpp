@@ -45,13 +45,6 @@ void take_rest(const Statement& from, Seconds& seconds, Row& row) {
 
 }  // namespace
 
-std::string stored_row_columns(std::int64_t version) {
-  return fmt::format(
-      "id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
-      "verify_seconds, measure_seconds, tuner_seconds, finished_at, {}",
-      version > 1 ? "kind, run, stage, board" : "'search', 0, '', ''");
-}
-
 StoredRow stored_row(const Statement& from) {
   StoredRow row;
   row.id = from.integer(0);
@@ -72,12 +65,13 @@ StoredRow stored_row(const Statement& from) {
 
 struct RowScan::State {
   State(const std::filesystem::path& file, std::int64_t number)
-      : database(file, true), version(schema_version(database)), session(number) {
+      : database(file, true), session(number) {
+    check_schema(database);
     rows.emplace(database, fmt::format("SELECT {} FROM measurements WHERE session = ? AND id > ? ORDER BY id LIMIT ?",
-                                       stored_row_columns(version)));
+                                       kStoredRowColumns));
   }
   Database database;
-  std::int64_t version, session;
+  std::int64_t session;
   std::optional<Statement> rows;
   simdjson::dom::parser quantities, metrics, errors;
 };
@@ -140,7 +134,7 @@ std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
   std::vector<StoredRow> result;
   if (ids.empty()) return result;
   Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
-                                               stored_row_columns(state_->version), fmt::join(ids, ",")));
+                                               kStoredRowColumns, fmt::join(ids, ",")));
   rows.bind(1, state_->session);
   while (rows.step()) {
     try {

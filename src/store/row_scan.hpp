@@ -11,8 +11,10 @@
 
 namespace ergotune {
 
-/// What stored_row() reads, of a store of this version.
-std::string stored_row_columns(std::int64_t version);
+/// What stored_row() reads.
+inline constexpr const char* kStoredRowColumns =
+    "id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
+    "verify_seconds, measure_seconds, tuner_seconds, finished_at, kind, run, stage, board";
 /// Throws Error for a damaged row.
 StoredRow stored_row(const Statement& row);
 

@@ -77,20 +77,6 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_session ON runs(session, id);
 )sql";
 
-// From version 1: rows know why and by whom they were measured, sessions by which runs.
-constexpr const char* kFromVersion1 = R"sql(
-ALTER TABLE measurements ADD COLUMN kind TEXT NOT NULL DEFAULT 'search';
-ALTER TABLE measurements ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE measurements ADD COLUMN stage TEXT NOT NULL DEFAULT '';
-ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT '';
-)sql";
-
-// From version 2: one death of the session is no proof of a culprit, two are.
-constexpr const char* kFromVersion2 = R"sql(
-ALTER TABLE running ADD COLUMN under_way INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE running ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
-)sql";
-
 std::int64_t pragma(const Database& database, const std::string& name) {
   Statement statement(database, "PRAGMA " + name);
   return statement.step() ? statement.integer(0) : 0;
@@ -130,18 +116,11 @@ void prepare_schema(const Database& database) {
     database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   } else if (application != kApplicationId) {
     throw UserError("this is an SQLite database of another program; name another file with --store", place);
-  } else if (version < kSchemaVersion) {
-    if (version == 1) {
-      database.execute(kFromVersion1);
-      database.execute(kRuns);
-    }
-    database.execute(kFromVersion2);
-    database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   }
   transaction.commit();
 }
 
-std::int64_t schema_version(const Database& database) {
+void check_schema(const Database& database) {
   const SourcePlace place{database.file().string(), 0, 0};
   if (pragma(database, "application_id") != kApplicationId) {
     throw UserError("this is an SQLite database of another program", place);
@@ -152,14 +131,11 @@ std::int64_t schema_version(const Database& database) {
                     "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.hidden > 0");
   if (foreign.step())
     throw UserError(fmt::format("this store has been changed: \"{}\" is a view, a trigger, or computed, and is not read", foreign.text(0)), place);
-  const std::int64_t version = pragma(database, "user_version");
-  if (version > kSchemaVersion) {
+  if (const std::int64_t version = pragma(database, "user_version"); version != kSchemaVersion)
     throw UserError(
-        fmt::format("this store has schema {}, and this ergotune knows up to {}: use a newer ergotune",
-                    version, kSchemaVersion),
+        fmt::format("this store has schema {}, and this ergotune reads schema {}: {}", version, kSchemaVersion,
+                    version > kSchemaVersion ? "use a newer ergotune" : "it is of an unreleased version; begin a new store with --store"),
         place);
-  }
-  return version;
 }
 
 }  // namespace ergotune

@@ -10,9 +10,9 @@ namespace ergotune {
 
 /// Throws UserError when the file cannot be a store: a folder, or no SQLite database.
 void check_store_header(const std::filesystem::path& file);
-/// Makes the tables of a new store; migrates those of an older one. Throws UserError when they are another program's.
+/// Makes the tables of a new store. Throws UserError when the database is another program's.
 void prepare_schema(const Database& database);
-/// The version of the tables (1: before runs were kept). Throws UserError when they are another program's or newer.
-std::int64_t schema_version(const Database& database);
+/// Throws UserError for a store of another version or program, and for one with views, triggers or computed columns.
+void check_schema(const Database& database);
 
 }  // namespace ergotune

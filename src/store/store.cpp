@@ -37,17 +37,14 @@ ObjectiveSpec objective_from(std::string text, const std::string& direction) {
   return objective;
 }
 
-// Stores of version 1, which are opened only to be read, have no runs.
-std::string session_query(std::int64_t version, const std::string& condition) {
-  const char* runs = version > 1 ? "(SELECT count(*) FROM runs r WHERE r.session = s.id), "
-                                   "(SELECT max(started_at) FROM runs r WHERE r.session = s.id), "
-                                   "(SELECT objective FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1), "
-                                   "(SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1) "
-                                 : "0, NULL, '', '' ";
-  return fmt::format(
-      "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, objective, "
-      "(SELECT count(*) FROM measurements m WHERE m.session = s.id), {} FROM sessions s {}",
-      runs, condition);
+std::string session_query(const std::string& condition) {
+  return "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, objective, "
+         "(SELECT count(*) FROM measurements m WHERE m.session = s.id), "
+         "(SELECT count(*) FROM runs r WHERE r.session = s.id), "
+         "(SELECT max(started_at) FROM runs r WHERE r.session = s.id), "
+         "(SELECT objective FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1), "
+         "(SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1) FROM sessions s " +
+         condition;
 }
 
 SessionInfo session_row(const Statement& row) {
@@ -94,7 +91,7 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
   }
   auto state = std::make_unique<State>(file, read_only);
   if (!read_only) state->prepare_writing();
-  state->version = schema_version(state->database);
+  check_schema(state->database);
   if (!read_only) {
     state->insert_running.emplace(
         state->database,
@@ -118,19 +115,13 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
   const std::string hash = identity.hash();
   Transaction transaction(state_->database);
   Statement find(state_->database, "SELECT id FROM sessions WHERE identity_hash = ?");
-  for (const std::string& known : {hash, identity.former_hash}) {
-    if (known.empty()) continue;
-    find.bind(1, known);
-    if (!find.step()) {
-      find.reset();
-      continue;
-    }
+  find.bind(1, hash);
+  if (find.step()) {
     const std::int64_t id = find.integer(0);
     find.reset();
-    // What it is called by now, and the problem as it stands now: comments, metrics and objective may have changed.
-    Statement update(state_->database,
-                     "UPDATE sessions SET identity_hash = ?, environment = ?, document = ? WHERE id = ?");
-    update.bind(1, hash).bind(2, environment_json).bind(3, document).bind(4, id);
+    // The problem as it stands now: comments, metrics and objective may have changed.
+    Statement update(state_->database, "UPDATE sessions SET environment = ?, document = ? WHERE id = ?");
+    update.bind(1, environment_json).bind(2, document).bind(3, id);
     update.run();
     transaction.commit();
     state_->flusher->wrote();
@@ -156,7 +147,7 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
 
 std::vector<SessionInfo> Store::sessions() const {
   std::vector<SessionInfo> result;
-  Statement rows(state_->database, session_query(state_->version, "ORDER BY id"));
+  Statement rows(state_->database, session_query("ORDER BY id"));
   while (rows.step()) {
     try {
       result.push_back(session_row(rows));
@@ -168,7 +159,7 @@ std::vector<SessionInfo> Store::sessions() const {
 }
 
 std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
-  Statement rows(state_->database, session_query(state_->version, "WHERE id = ?"));
+  Statement rows(state_->database, session_query("WHERE id = ?"));
   rows.bind(1, id);
   if (!rows.step()) return std::nullopt;
   try {
@@ -255,7 +246,7 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
   Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id",
-                                               stored_row_columns(state_->version)));
+                                               kStoredRowColumns));
   rows.bind(1, session);
   const auto info = session_info(session);
   while (rows.step()) {
@@ -349,7 +340,6 @@ void Store::end_run(std::int64_t run, const std::string& why) {
 
 std::vector<RunInfo> Store::runs(std::int64_t session) const {
   std::vector<RunInfo> result;
-  if (state_->version < 2) return result;
   Statement rows(state_->database,
                  "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
                  "confirmed FROM runs WHERE session = ? ORDER BY id");

@@ -21,7 +21,6 @@ struct Store::State {
   bool is_there() const;
 
   Database database;
-  std::int64_t version = 0;
   /// What could not be read and is left out, by table and row.
   std::map<std::pair<std::string, std::int64_t>, std::string> damaged;
   std::optional<Statement> insert_running, delete_running, insert_measurement;

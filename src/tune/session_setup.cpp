@@ -14,7 +14,6 @@
 #include "ergotune/problem/load.hpp"
 #include "tune/device_turn.hpp"
 #include "tune/live_session.hpp"
-#include "tune/former_identity.hpp"
 #include "tune/prior.hpp"
 
 namespace ergotune {
@@ -81,7 +80,6 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
   identity.device_identity = prepared.identity;
   identity.provenance = prepared.evaluator->provenance();
   identity.conditions = prepared.conditions;
-  if (options.resume) identity.former_hash = former_identity_hash(prepared, identity);
   if (!options.resume) identity.conditions += fmt::format(", begun afresh {:.6f}", wall_seconds());
   std::vector<std::string> names;
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);

@@ -79,7 +79,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   target.evaluator = make_replay(recording, *target.space);
   target.truth = recorded_truth(recording, *target.space);
   target.identity = target.device.id;
-  target.conditions = target.former_conditions = target.evaluator->description();
+  target.conditions = target.evaluator->description();
   for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
 }
 
@@ -118,7 +118,7 @@ void open_simulated(Target& target, const TargetOptions& options) {
       std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
   target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
   target.identity = target.device.id;
-  target.conditions = target.former_conditions =
+  target.conditions =
       fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
 }

@@ -29,13 +29,12 @@ bool needs_sensor(const Objective& objective) {
 }
 
 /// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
-std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem,
-                          const std::string& included = {}) {
+std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem) {
   Settings used;
   static_cast<MeasureSettings&>(used) = live.measure;
   static_cast<LiveSettings&>(used) = live;
   used.controls = options.controls;
-  std::string text = conditions_of(used, live.energy, included);
+  std::string text = conditions_of(used, live.energy);
   for (const ObserverSpec& observer : problem.observers) {
     text += ", observed by " + observer.name;
     for (const auto& [name, values] : observer.options)
@@ -177,7 +176,6 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
 void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live) {
   target.identity = measured_identity(target);
   target.conditions = conditions_of(options, live, target.original);
-  target.former_conditions = conditions_of(options, live, target.original, hash_of_included_files(target.original));
 }
 
 LiveOptions live_options(Problem& problem, const TargetOptions& options) {

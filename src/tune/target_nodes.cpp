@@ -87,7 +87,7 @@ void open_nodes(Target& target, const TargetOptions& options) {
   const auto fallback = default_of(*target.space);
   if (measured && fallback && live.measure.verify && target.original.verification.kind == Verification::Kind::first_correct)
     target.live->establish_reference({target.space->configuration(*fallback)});
-  if (!measured) target.conditions = target.former_conditions = conditions;
+  if (!measured) target.conditions = conditions;
 }
 
 }  // namespace ergotune

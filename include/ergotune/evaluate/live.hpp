@@ -147,8 +147,4 @@ class InProcessEvaluator : public Evaluator, public LiveDevice {
 /// document.
 int run_worker(int descriptor, int log);
 
-/// A hash of what a problem's kernels include from its own folders: part of what determines a session's
-/// results.
-std::string hash_of_included_files(const Problem& problem);
-
 }  // namespace ergotune

@@ -17,8 +17,8 @@ namespace ergotune {
 enum class Determines {
   nothing,  ///< only what is searched, when to give up, or where things lie
   results,  ///< told among the conditions where it is not the default
-  /// The same, in the words that ergotune 0.1 had for it, so that its sessions are found.
-  results_in_former_words,
+  /// The same, as part of the fixed text at the beginning of conditions_of().
+  results_in_fixed_text,
 };
 
 struct Setting {
@@ -72,7 +72,7 @@ bool is_default(const Settings& settings, const Setting& setting);
 std::string default_words(const Setting& setting);
 
 /// How results were measured, as sessions are found by it: every setting that determines them. `energy`: it is measured
-/// too. `included`: the hash of included files, which ergotune 0.1 kept here.
-std::string conditions_of(const Settings& settings, bool energy, const std::string& included = {});
+/// too.
+std::string conditions_of(const Settings& settings, bool energy);
 
 }  // namespace ergotune

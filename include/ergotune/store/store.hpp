@@ -26,8 +26,6 @@ struct SessionIdentity {
   std::string device_identity;    ///< uuid or name, driver version, compiler identity
   std::string conditions;         ///< what is measured and how: sensors, precision, cold cache, "replay of ..."
   Provenance provenance = Provenance::measured;
-  /// Hash by which an older ergotune may have stored the same session; empty for none.
-  std::string former_hash;
   std::string hash() const;
 };
 

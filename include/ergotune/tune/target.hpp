@@ -78,7 +78,6 @@ struct Target {
   std::shared_ptr<const DeviceModel> device_model;
   std::string identity;    ///< uuid or name, driver version, compiler identity
   std::string conditions;  ///< what is measured and how
-  std::string former_conditions;  ///< the same as ergotune 0.1 wrote it (tune/former_identity.hpp)
   std::vector<std::string> notes;  ///< for the user
 };
 
