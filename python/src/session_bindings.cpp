@@ -273,7 +273,7 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
     py::gil_scoped_release released;
-    ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
+    ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
     result = run_session(prepared, *ledger, options);
   }
   raise_interruption();

@@ -244,3 +244,31 @@ def test_without_the_command_it_is_said(tmp_path):
     assert done.returncode == 0 and done.stdout == "1\n", done.stderr
 
 
+HOLD = """
+import sys, time, numpy as np, ergotune
+made = ergotune.Problem("work")
+made.set_source("c", "void work(float* y) { y[0] = TURN; }", "work")
+made.add_buffer("y", np.zeros(1, np.float32), "write")
+made.add_parameter("TURN", [1, 2])
+def progress(*_):
+    print("held", flush=True)
+    time.sleep(60)
+ergotune.tune(made, device="host", confirm=False, progress=progress)
+"""
+
+
+def test_a_limit_of_time_ends_the_wait_for_another_session(tmp_path, monkeypatch):
+    monkeypatch.setenv("ERGOTUNE_DEVICE_LOCK", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "held\n"
+            began = time.monotonic()
+            with pytest.raises(ergotune.Error) as said:
+                tune(seconds=1)
+            assert str(other.pid) in str(said.value) and not isinstance(said.value, ergotune.UserError)
+            with pytest.raises(RuntimeError):
+                kt.tune_kernel("work", SOURCE, 1, [np.zeros(64, np.float32)], {"TURN": [1]}, lang="C", quiet=True,
+                               strategy_options={"time_limit": 1})
+            assert time.monotonic() - began < 30
+        finally:
+            other.kill()
