@@ -179,8 +179,8 @@ def run_problem(
 ) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
-    if not str(settings.get("device", "")).startswith(("sim:", "replay:")):  # these start no worker
-        settings["worker_command"] = _command.worker()
+    alone = str(settings.get("device", "")).startswith(("sim:", "replay:"))  # these start no worker, unless on nodes
+    settings["worker_command"] = [str(_command.path()), "worker"] if alone else _command.worker()
     settings["metric_names"] = list(metric_names)
     if progress is None and not settings.get("quiet", True):
         progress = _line_progress()
