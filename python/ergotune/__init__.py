@@ -24,7 +24,7 @@ from ._core import (
 )
 from ._analysis import analyse
 from ._results import Result
-from ._online import Session, measure_apart
+from ._online import Session, measure, measure_apart
 from ._session import compare_plans, devices, tune
 from ._watch import Watch, watch
 from ._study import temperature
@@ -33,7 +33,7 @@ from .observers import Observer
 __all__ = [
     "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "Watch", "analyse",
     "compare_plans", "devices",
-    "load_problem", "load_recording", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
+    "load_problem", "load_recording", "measure", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
     "tune", "watch", "write_report",
 ]
 

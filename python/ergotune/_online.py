@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 Row = Dict[str, Any]
 
 
+def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, **settings: Unpack[AllSettings]) -> Row:
+    """One configuration, measured as a search measures it, or told from the ``store``; as ``ergotune measure`` does.
+
+    Args:
+        problem: a :class:`Problem`, or the path of a problem file.
+        configuration: values by parameter; those left out take their defaults.
+        settings: what a problem file may say under [tune] (device, objective, precision ...).
+
+    Returns:
+        Its measurement: a dict with ``status``, ``message``, ``quantities``, ``metrics``.
+    """
+    plain = _plain_settings(settings, ("configuration",))
+    plain["worker_command"] = _command.worker()
+    return _core.measure(_loaded(problem), plain, dict(configuration or {}))
+
+
 def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *,
                   attribute: Optional[str] = None, **settings: Unpack[AllSettings]) -> Row:
     """A round of several kernels beside the same launches in sequence and each kernel alone, as ``measure --apart`` does.

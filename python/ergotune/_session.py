@@ -93,7 +93,16 @@ def tune(
     if settings.get("plan"):
         raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
     problem = _loaded(problem)
+    for name, value in (("verify", verify), ("progress", progress)):
+        if not (value is None or callable(value) or name == "verify" and isinstance(value, bool)):
+            raise TypeError(f"{name} is a function, not {value!r}")
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics is a dict of names to functions, not {metrics!r}")
+    if isinstance(observers, str):
+        observers = [observers]
     if devices:
+        if not isinstance(devices, str) and not all(isinstance(device, str) for device in devices):
+            raise TypeError(f"devices is a list of names, not {devices!r}")
         if settings.get("device"):
             raise TypeError("device names one and devices several: give one of them")
         settings["device"] = devices if isinstance(devices, str) else ",".join(devices)
@@ -171,8 +180,8 @@ def run_problem(
 ) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
     settings = {k: v for k, v in settings.items() if v is not None}
-    if not str(settings.get("device", "")).startswith(("sim:", "replay:")):  # these start no worker
-        settings["worker_command"] = _command.worker()
+    alone = str(settings.get("device", "")).startswith(("sim:", "replay:"))  # these start no worker, unless on nodes
+    settings["worker_command"] = [str(_command.path()), "worker"] if alone else _command.worker()
     settings["metric_names"] = list(metric_names)
     if progress is None and not settings.get("quiet", True):
         progress = _line_progress()

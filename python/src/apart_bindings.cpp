@@ -36,14 +36,30 @@ Measurement measure(const Problem& problem, const SetupOptions& setup, const std
   return measure_one(prepared, *index).measurement;
 }
 
-py::dict measure_apart(const Problem& given, const py::dict& settings, const py::dict& configuration,
-                       const std::optional<std::string>& attributed) {
-  Problem problem = given;
+SetupOptions setup_for_one(Problem& problem, const py::dict& settings) {
   adapt_problem(problem, settings);
   SetupOptions setup = SetupOptions::from(problem);
   setup.live.jobs = 1;
   if (settings.contains("worker_command"))
     setup.live.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
+  return setup;
+}
+
+py::dict measure_configuration(Problem problem, const py::dict& settings, const py::dict& configuration) {
+  const SetupOptions setup = setup_for_one(problem, settings);
+  const std::map<std::string, Value> values = to_values(configuration);
+  Measurement measurement;
+  {
+    py::gil_scoped_release released;
+    measurement = measure(problem, setup, values);
+  }
+  return to_dict(measurement);
+}
+
+py::dict measure_apart(const Problem& given, const py::dict& settings, const py::dict& configuration,
+                       const std::optional<std::string>& attributed) {
+  Problem problem = given;
+  const SetupOptions setup = setup_for_one(problem, settings);
   const std::map<std::string, Value> values = to_values(configuration);
   std::optional<AttributionMethod> method;
   if (attributed) method = attribution_method(*attributed);
@@ -68,6 +84,7 @@ py::dict measure_apart(const Problem& given, const py::dict& settings, const py:
 }  // namespace
 
 void bind_apart(py::module_& module) {
+  module.def("measure", &measure_configuration, py::arg("problem"), py::arg("settings"), py::arg("configuration"));
   module.def("measure_apart", &measure_apart, py::arg("problem"), py::arg("settings"), py::arg("configuration"),
              py::arg("attribute"));
 }

@@ -24,6 +24,17 @@ PYBIND11_MODULE(_core, module) {
   refuse_a_numpy_that_is_too_new();
   module.doc() = "The native half of ergotune. Units are SI: s, J, W, Hz.";
   namespace py = pybind11;
+  // In the place of pybind11's own words, which are for those who write bindings.
+  py::register_exception_translator([](std::exception_ptr failure) {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const py::cast_error& error) {
+      const std::string words = error.what();
+      const auto begin = words.find("<class"), end = words.find('>', begin);
+      PyErr_SetString(PyExc_TypeError, ("a value of another type is expected here" +
+          (end == std::string::npos ? "" : ", not one of " + words.substr(begin, end + 1 - begin))).c_str());
+    }
+  });
   py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
   py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr());
   python::bind_problem(module);

@@ -1,4 +1,5 @@
 // Problems, from files or made in Python.
+#include <algorithm>
 #include <cstring>
 
 #include "bindings.hpp"
@@ -98,16 +99,30 @@ std::vector<Expression> expressions(const py::handle& list) {
   return out;
 }
 
-/// A Python callable that takes the parameters it names as a dict.
-std::function<py::object(const Scope&)> scoped_callable(const py::function& function,
-                                                        const std::vector<std::string>& names) {
+/// A Python callable that takes the parameters as a dict; `by_name`: those in `names`, each as an argument.
+std::function<py::object(const Scope&)> scoped_callable(const py::function& function, const std::vector<std::string>& names,
+                                                        bool by_name = false) {
   const auto held = keep(function);
-  return [held, names](const Scope& scope) {
+  return [held, names, by_name](const Scope& scope) {
     py::dict values;
     for (const auto& name : names)
       if (const Value* value = scope(name)) values[py::str(name)] = from_value(*value);
-    return (*held)(values);
+    return by_name ? (*held)(**values) : (*held)(values);
   };
+}
+
+/// Whether every argument of a function is the name of a parameter; then `names` becomes those.
+bool takes_by_name(const py::function& function, std::vector<std::string>& names) {
+  const py::object code = py::getattr(function, "__code__", py::none());
+  if (code.is_none()) return false;
+  const auto arguments = code.attr("co_varnames").cast<std::vector<std::string>>();
+  const auto count = code.attr("co_argcount").cast<std::size_t>() + code.attr("co_kwonlyargcount").cast<std::size_t>();
+  if (count == 0 || code.attr("co_posonlyargcount").cast<int>() > 0) return false;
+  std::vector<std::string> wanted(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(count));
+  for (const auto& name : wanted)
+    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+  names = std::move(wanted);
+  return true;
 }
 
 std::string class_name(RestrictionClass c) {
@@ -129,10 +144,14 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
     restriction.expression = Expression::parse(condition.cast<std::string>());
     return restriction;
   }
-  const std::vector<std::string> names = names_of(problem.parameters);
+  if (!py::isinstance<py::function>(condition) && !PyCallable_Check(condition.ptr()))
+    throw py::type_error("a restriction is an expression or a function, not " + py::repr(condition).cast<std::string>());
+  std::vector<std::string> names = names_of(problem.parameters);
+  if (restriction.name.empty()) restriction.name = py::str(py::getattr(condition, "__name__", py::repr(condition)));
+  const auto function = condition.cast<py::function>();
+  const bool by_name = takes_by_name(function, names);
   restriction.function_names = names;
-  if (restriction.name.empty()) restriction.name = py::str(condition.attr("__name__"));
-  restriction.function = [call = scoped_callable(condition.cast<py::function>(), names)](const Scope& scope) {
+  restriction.function = [call = scoped_callable(function, names, by_name)](const Scope& scope) {
     py::gil_scoped_acquire gil;
     return py::bool_(call(scope)).cast<bool>();
   };
@@ -214,12 +233,19 @@ void bind_arguments(ProblemClass& problem) {
              Argument argument;
              argument.kind = Argument::Kind::local_memory;
              argument.name = name;
-             argument.type = element_type(type).value_or(ElementType::float32);
+             const auto element = element_type(type);
+             if (!element) throw UserError("unknown type \"" + type + "\" of the local memory \"" + name + "\"");
+             argument.type = *element;
              argument.count = expression(count);
              p.kernels.back().arguments.push_back(std::move(argument));
            },
            py::arg("name"), py::arg("count"), py::arg("type") = "float32");
 }
+
+constexpr const char* kAddParameter =
+    "A parameter of the code: a macro in the source, a name in expressions.\n\n"
+    "Parameters\n----------\nname : str\n    Letters, digits and _.\nvalues : iterable of bool, int, float or str\n"
+    "    Each once.\ndefault : value or None\n    What tuning is compared with; None: the first value.";
 
 /// What is tuned, and what a configuration must meet.
 void bind_parameters(ProblemClass& problem) {
@@ -227,13 +253,15 @@ void bind_parameters(ProblemClass& problem) {
       .def("observe", [](Problem& p, const std::string& text) { ask_for_observer(p.observers, text); }, py::arg("observer"))
       .def("add_parameter",
            [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
+             if (py::isinstance<py::str>(values) || py::isinstance<py::bytes>(values))
+               throw py::type_error("the values of \"" + name + "\" are a list, not one text: write [" + py::repr(values).cast<std::string>() + "]");
              Parameter parameter;
              parameter.name = name;
              for (const auto& value : values) parameter.values.push_back(to_value(value));
              if (!default_value.is_none()) parameter.default_value = to_value(default_value);
              p.parameters.push_back(std::move(parameter));
            },
-           py::arg("name"), py::arg("values"), py::arg("default") = py::none())
+           py::arg("name"), py::arg("values"), py::arg("default") = py::none(), kAddParameter)
       .def("add_range",
            [](Problem& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
              Parameter parameter;
@@ -260,7 +288,8 @@ void bind_parameters(ProblemClass& problem) {
            [](Problem& p, const py::object& condition, const std::string& name, const std::string& kind) {
              p.restrictions.push_back(restriction_from(p, condition, name, kind));
            },
-           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness");
+           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness",
+           "A condition: an expression, a function whose arguments are parameters by name, or a function of a dict of those declared so far.");
 }
 
 /// What is wanted, and how outputs are checked.

@@ -1,5 +1,6 @@
 // Strategies through ask and tell, and a user's own written in Python.
 #include <chrono>
+#include <limits>
 
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
@@ -19,7 +20,10 @@ class PythonStrategy : public Strategy {
     const py::object asked = object_->attr("ask")(count);
     std::vector<ConfigurationIndex> indices;
     for (const auto& item : asked) {
-      const auto index = item.cast<long long>();
+      const long long index = PyLong_Check(item.ptr()) || PyIndex_Check(item.ptr()) ? PyNumber_AsSsize_t(item.ptr(), nullptr) : kNoIndex;
+      if (index == kNoIndex)
+        throw UserError("strategy \"" + name_ + "\" asked for " + py::repr(item).cast<std::string>() +
+                        ": ask() gives a list of indices of configurations, whole numbers");
       if (index < 0 || static_cast<std::uint64_t>(index) >= space_size_)
         throw UserError("strategy \"" + name_ + "\" asked for configuration " + std::to_string(index) +
                         "; the space has " + std::to_string(space_size_) + ", from 0 on");
@@ -33,6 +37,7 @@ class PythonStrategy : public Strategy {
   }
 
  private:
+  static constexpr long long kNoIndex = std::numeric_limits<long long>::min();
   std::string name_;
   std::shared_ptr<py::object> object_;
   std::uint64_t space_size_;
@@ -59,13 +64,23 @@ struct HeldStrategy {
 
 using Seconds = std::chrono::duration<double>;
 
+/// A number, or several.
+std::vector<double> numbers_of(const py::object& given) {
+  try {
+    if (PyNumber_Check(given.ptr()) && !py::isinstance<py::sequence>(given) && !py::isinstance<py::array>(given)) return {given.cast<double>()};
+    return given.cast<std::vector<double>>();
+  } catch (const py::cast_error&) {
+    throw py::type_error("a configuration's value is a number, or a list with one for each objective, not " +
+                         py::repr(given).cast<std::string>());
+  }
+}
+
 /// What a callable gave for a configuration: a number or several, False where it failed; nullopt (None) ends the run.
 std::optional<Outcome> outcome_of(const py::object& given, std::size_t objectives) {
   if (given.is_none()) return std::nullopt;
   Outcome outcome;
   outcome.ok = given.ptr() != Py_False;
-  if (py::isinstance<py::float_>(given)) outcome.values = {given.cast<double>()};
-  else if (outcome.ok) outcome.values = given.cast<std::vector<double>>();
+  if (outcome.ok) outcome.values = numbers_of(given);
   if (outcome.ok && outcome.values.size() != objectives)
     throw py::value_error("evaluate() gave " + std::to_string(outcome.values.size()) + " values for " +
                           std::to_string(objectives) + " objectives");
@@ -126,7 +141,10 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
 void bind_own_strategies(py::module_& module) {
   module.def(
       "register_strategy",
-      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options) {
+      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options, bool replace) {
+        for (const StrategyDescription& known : strategies())
+          if (known.name == name && !replace)
+            throw UserError("there is a strategy \"" + name + "\" already; replace=True puts another in its place");
         StrategyDescription description;
         description.name = name;
         description.summary = summary;
@@ -142,9 +160,12 @@ void bind_own_strategies(py::module_& module) {
         register_strategy(std::move(description));
       },
       py::arg("name"), py::arg("factory"), py::arg("summary") = "",
-      py::arg("options") = py::dict(),
-      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok). "
-      "`options`: those it takes, with their defaults.");
+      py::arg("options") = py::dict(), py::arg("replace") = false,
+      "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok).\n\n"
+      "ask() gives up to `count` indices of the space, none when it has finished; tell() gets what became of each, among them the\n"
+      "default configuration, which is measured first, and what a store knows already. Values are minimised.\n\n"
+      "Parameters\n----------\noptions : dict\n    Those it takes, with their defaults.\n"
+      "replace : bool\n    Whether it may take the place of a strategy of this name, which is a UserError otherwise.");
   module.def("strategies", [] {
     py::dict all;
     for (const auto& s : strategies()) all[py::str(s.name)] = s.summary;
@@ -182,10 +203,7 @@ void bind_search(py::module_& module) {
            [](HeldStrategy& s, ConfigurationIndex index, py::object values, bool ok) {
              Outcome outcome;
              outcome.ok = ok;
-             if (py::isinstance<py::float_>(values) || py::isinstance<py::int_>(values))
-               outcome.values = {values.cast<double>()};
-             else if (!values.is_none())
-               outcome.values = values.cast<std::vector<double>>();
+             if (!values.is_none()) outcome.values = numbers_of(values);
              if (index >= s.space->size())
                throw py::index_error("the space has " + std::to_string(s.space->size()) + " configurations");
              if (outcome.ok && outcome.values.size() != s.objectives)

@@ -8,6 +8,7 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/measure/observer_registry.hpp"
 #include "ergotune/power/guardian.hpp"
+#include "ergotune/problem/check.hpp"
 #include "ergotune/problem/setting_table.hpp"
 #include "ergotune/tune/plan.hpp"
 #include "ergotune/tune/session_setup.hpp"
@@ -19,14 +20,19 @@ namespace {
 // -- settings -----------------------------------------------------------------------------------------------------
 
 template <class T>
-T setting(const py::dict& settings, const char* name, T otherwise) {
-  if (!settings.contains(name) || settings[name].is_none()) return otherwise;
-  return settings[name].cast<T>();
+void take(const py::dict& settings, const char* name, T& into) {
+  if (!settings.contains(name) || settings[name].is_none()) return;
+  try {
+    into = settings[name].cast<T>();
+  } catch (const py::cast_error&) {
+    throw py::type_error(std::string(name) + " cannot be " + py::repr(settings[name]).cast<std::string>());
+  }
 }
 
 template <class T>
-void take(const py::dict& settings, const char* name, T& into) {
-  if (settings.contains(name) && !settings[name].is_none()) into = settings[name].cast<T>();
+T setting(const py::dict& settings, const char* name, T otherwise) {
+  take(settings, name, otherwise);
+  return otherwise;
 }
 
 /// Kernel Tuner's implied restriction: the product of the block sizes is at most what the device takes.
@@ -55,8 +61,15 @@ GivenValue given_by(const py::handle& object) {
 py::list take_named(const py::list& observers, Problem& problem) {
   py::list objects;
   for (const auto& observer : observers) {
-    if (py::isinstance<py::str>(observer)) ask_for_observer(problem.observers, observer.cast<std::string>());
-    else objects.append(observer);
+    if (py::isinstance<py::str>(observer)) {
+      ask_for_observer(problem.observers, observer.cast<std::string>());
+      continue;
+    }
+    for (const char* hook : {"before_start", "after_start", "during", "after_finish", "get_results"})
+      if (!py::hasattr(observer, hook))
+        throw py::type_error("an observer is a name, or an object with the hooks of ergotune.Observer; " +
+                             py::repr(observer).cast<std::string>() + " has no " + hook);
+    objects.append(observer);
   }
   check_observers(problem.observers);
   return objects;
@@ -94,7 +107,10 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
 SessionOptions session_options(const Problem& problem, const py::dict& settings) {
   SessionOptions options = SessionOptions::from(problem.settings);
   take(settings, "evaluations", options.budget.evaluations);
-  take(settings, "seconds", options.budget.seconds);
+  if (settings.contains("seconds") && !settings["seconds"].is_none()) {
+    take(settings, "seconds", options.budget.seconds);
+    if (!(options.budget.seconds > 0)) throw UserError("seconds has to be more than 0; without it there is no limit of time");
+  }
   return options;
 }
 
@@ -257,7 +273,7 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
     py::gil_scoped_release released;
-    ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
+    ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
     result = run_session(prepared, *ledger, options);
   }
   raise_interruption();
@@ -342,10 +358,17 @@ py::dict run_plans(Problem problem, const py::dict& settings, std::string plans,
 void adapt_problem(Problem& problem, const py::dict& given) {
   for (const Setting& row : setting_table()) {
     const py::str name(row.name.data(), row.name.size());
-    if (given.contains(name) && !given[name].is_none())
-      give(problem.settings, row, given_by(given[name]), std::string(row.name));
+    if (!given.contains(name) || given[name].is_none()) continue;
+    GivenValue value;
+    try {
+      value = given_by(given[name]);
+    } catch (const py::type_error&) {
+      throw py::type_error(std::string(row.name) + " cannot be " + py::repr(given[name]).cast<std::string>());
+    }
+    give(problem.settings, row, value, std::string(row.name));
   }
   check_settings(problem.settings);
+  check_problem(problem);
   if (!problem.settings.objective.empty()) problem.objective = {.text = problem.settings.objective};
   // Kernel Tuner's word for exactly so many samples.
   if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)

@@ -96,9 +96,21 @@ void bind_sequence(SpaceClass& space) {
            [](const SearchSpace& s, std::int64_t index) {
              return named(s.parameters(), s.configuration(checked(s, index)));
            })
+      .def("__getitem__",
+           [](const SearchSpace& s, const py::slice& slice) {
+             py::ssize_t start = 0, stop = 0, step = 0, count = 0;
+             if (!slice.compute(static_cast<py::ssize_t>(s.size()), &start, &stop, &step, &count)) throw py::error_already_set();
+             py::list list;
+             for (; count > 0; --count, start += step) list.append(named(s.parameters(), s.configuration(static_cast<std::uint64_t>(start))));
+             return list;
+           })
       .def("__contains__",
            [](const SearchSpace& s, py::handle configuration) {
-             return s.index_of(to_configuration(s.parameters(), configuration)).has_value();
+             try {
+               return s.index_of(to_configuration(s.parameters(), configuration)).has_value();
+             } catch (const UserError&) {
+               return false;  // it has too few values
+             }
            })
       .def("index_of",
            [](const SearchSpace& s, py::handle configuration) {

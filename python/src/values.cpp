@@ -6,7 +6,14 @@ namespace ergotune::python {
 Value to_value(py::handle object) {
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
   if (py::isinstance<py::str>(object)) return object.cast<std::string>();
-  if (py::isinstance<py::int_>(object)) return static_cast<std::int64_t>(object.cast<long long>());
+  if (py::isinstance<py::int_>(object)) {
+    const long long whole = PyLong_AsLongLong(object.ptr());
+    if (whole == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      throw UserError("the number " + py::str(object).cast<std::string>() + " does not fit in 64 bits");
+    }
+    return static_cast<std::int64_t>(whole);
+  }
   if (py::isinstance<py::float_>(object)) return object.cast<double>();
   if (py::hasattr(object, "item") && !py::isinstance<py::dict>(object)) return to_value(object.attr("item")());
   throw py::type_error("a parameter value must be a bool, int, float or str, not " +

@@ -1,4 +1,7 @@
-// Several kernels in Python: kernels with names, the steps of a round, and rounds that an application runs itself.
+// Several kernels in Python: kernels with names, the steps of a round, rounds that an application runs itself, and what is set on
+// the device meanwhile.
+#include <algorithm>
+
 #include "bindings.hpp"
 #include "ergotune/base/error.hpp"
 #include "ergotune/problem/steps.hpp"
@@ -124,6 +127,55 @@ void verify_kernel(Problem& problem, const std::string& function, const std::str
   kernel.verification = std::move(verification);
 }
 
+/// [execution] of a problem file: "all", "model", a count, a list, or {"from", "to", "step"}.
+ExecutionParameterSpec execution_parameter(const std::string& name, const py::object& values) {
+  using Choice = ExecutionParameterSpec::Choice;
+  static const std::map<std::string, ParameterKind> kinds = {{"core_clock_mhz", ParameterKind::core_clock_mhz},
+                                                             {"memory_clock_mhz", ParameterKind::memory_clock_mhz},
+                                                             {"power_limit_w", ParameterKind::power_limit_w}};
+  const auto kind = kinds.find(name);
+  if (kind == kinds.end())
+    throw UserError("\"" + name + "\" is not set on devices" + suggestion(name, {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"}) +
+                    "; it is core_clock_mhz, memory_clock_mhz or power_limit_w");
+  ExecutionParameterSpec spec;
+  spec.kind = kind->second;
+  const auto number = [&](const py::handle& object) {
+    const Value value = to_value(object);
+    if (!value.is_number()) throw UserError(name + " takes numbers, not " + value.to_literal());
+    return value;
+  };
+  if (py::isinstance<py::str>(values)) {
+    const auto word = values.cast<std::string>();
+    if (word != "all" && word != "model") throw UserError("\"" + word + "\" is no choice for " + name + ": \"all\" or \"model\"");
+    spec.choice = word == "all" ? Choice::all : Choice::model;
+  } else if (py::isinstance<py::dict>(values)) {
+    spec.choice = Choice::range;
+    const auto range = values.cast<py::dict>();
+    for (const auto& [key, value] : range) {
+      const auto end = py::str(key).cast<std::string>();
+      if (end != "from" && end != "to" && end != "step") throw UserError("a range of " + name + " has \"from\", \"to\" and \"step\", not \"" + end + "\"");
+      (end == "from" ? spec.low : end == "to" ? spec.high : spec.step) = number(value).as_real();
+    }
+    if (!range.contains("from") || !range.contains("to") || spec.low > spec.high || spec.step < 0)
+      throw UserError("a range of " + name + " goes from a lower value to a higher one, in steps that are not negative");
+  } else if (py::isinstance<py::int_>(values)) {
+    spec.choice = Choice::equidistant;
+    spec.count = static_cast<int>(std::clamp<std::int64_t>(to_value(values).as_integer(), 0, 1'000'000));
+    if (spec.count < 1) throw UserError("the count of equidistant values of " + name + " has to be at least 1");
+  } else {
+    spec.choice = Choice::list;
+    for (const auto& value : values) spec.values.push_back(number(value));
+    if (spec.values.empty()) throw UserError(name + " has no values");
+  }
+  return spec;
+}
+
+constexpr const char* kAddExecutionParameter =
+    "What is set on the device for a configuration, as [execution] in a problem file (docs/clocks.md).\n\n"
+    "Parameters\n----------\nname : {'core_clock_mhz', 'memory_clock_mhz', 'power_limit_w'}\n"
+    "values : str, int, list or dict\n    \"all\" that the device has, \"model\" (those that the power model suggests), a count of\n"
+    "    equidistant ones, a list (MHz, W), or {\"from\": 900, \"to\": 1400, \"step\": 50}.";
+
 py::dict round_dict(const Session& session, const OnlineRound& round) {
   const auto& space = session.space();
   py::dict out;
@@ -139,6 +191,7 @@ py::dict round_dict(const Session& session, const OnlineRound& round) {
 void bind_session(py::module_& module) {
   py::class_<Session>(module, "Session", "Rounds of a workload that an application runs, tuned on the way.")
       .def(py::init([](const Problem& problem, const py::dict& settings, double bound) {
+             if (!(bound >= 0)) throw UserError("bound is a share of the rounds' time, such as 0.05, not " + std::to_string(bound));
              Problem adapted = problem;
              adapt_problem(adapted, settings);
              SetupOptions setup = SetupOptions::from(adapted);
@@ -190,6 +243,14 @@ void bind_session(py::module_& module) {
 
 void bind_workload(py::module_& module, py::class_<Problem>& problem) {
   problem
+      .def("add_execution_parameter",
+           [](Problem& p, const std::string& name, const py::object& values) {
+             ExecutionParameterSpec spec = execution_parameter(name, values);
+             for (const ExecutionParameterSpec& other : p.execution_parameters)
+               if (other.kind == spec.kind) throw UserError("\"" + name + "\" is declared twice");
+             p.execution_parameters.push_back(std::move(spec));
+           },
+           py::arg("name"), py::arg("values"), kAddExecutionParameter)
       .def("add_kernel", [](Problem& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
       .def("use_buffer", &use_buffer, py::arg("name"), py::arg("access") = "read")
       .def("verify_kernel", &verify_kernel, py::arg("function"), py::arg("source"), py::arg("language") = "c",

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <set>
 
+#include "ergotune/problem/check.hpp"
 #include "problem/checks.hpp"
 #include "problem/toml_sections.hpp"
 
@@ -22,6 +25,8 @@ void check_values(const Parameter& parameter) {
                                   parameter.values[i].to_literal()),
                       parameter.place);
     }
+    if (parameter.values[i].is_real() && std::isnan(parameter.values[i].as_real()))
+      throw UserError(fmt::format("parameter \"{}\" has a value that is not a number (nan)", parameter.name), parameter.place);
     // Quadratic: only worth it where a person wrote the list.
     if (i > 1000) break;
   }
@@ -227,3 +232,25 @@ std::vector<Restriction> read_restrictions(const Table& parent, const toml::node
 }
 
 }  // namespace ergotune::toml_reading
+
+namespace ergotune {
+
+void check_problem(const Problem& problem) {
+  std::set<std::string> known;
+  for (const Parameter& parameter : problem.parameters) {
+    const std::string macro = parameter.name.substr(parameter.name.find('.') + 1);  // npos + 1 is 0
+    toml_reading::check_identifier(macro, "parameter", parameter.place);
+    if (!known.insert(parameter.name).second)
+      throw UserError(fmt::format("the parameter \"{}\" is declared twice", parameter.name), parameter.place);
+    if (!parameter.generator) toml_reading::check_values(parameter);
+  }
+  for (const Kernel& kernel : problem.kernels) {
+    std::set<std::string> buffers;
+    for (const Argument& argument : kernel.arguments)
+      if (argument.kind == Argument::Kind::buffer && !argument.when && !buffers.insert(argument.name).second)
+        throw UserError(fmt::format("the buffer \"{}\" is declared twice", argument.name), argument.place);
+  }
+  check_names(problem);
+}
+
+}  // namespace ergotune

@@ -12,6 +12,7 @@
 #include "base/environment.hpp"
 #include "base/file_lock.hpp"
 #include "base/files.hpp"
+#include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
 
 namespace ergotune {
@@ -45,11 +46,12 @@ std::string in_words(long process) {
 }  // namespace
 
 std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::function<void(const std::string&)>& announce,
-                                    const std::atomic<bool>* interrupted) {
+                                    const std::atomic<bool>* interrupted, double patience) {
   if (environment_variable("ERGOTUNE_DEVICE_LOCK") == "off") return nullptr;
   static std::mutex mutex;
   static std::map<std::filesystem::path, std::weak_ptr<FileLock>> held;
   const std::filesystem::path file = lock_of(device);
+  const double began = host_seconds();
   for (bool told = false;; std::this_thread::sleep_for(kPatience)) {
     if (interrupted && interrupted->load()) return nullptr;
     long holder = 0;
@@ -65,6 +67,9 @@ std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::functio
       }
       holder = lock->holder();
     }
+    if (patience > 0 && host_seconds() - began >= patience)
+      throw Error(fmt::format("the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
+                              patience, in_words(holder), device.id, device.name));
     if (told) continue;
     told = true;
     const std::string words =
@@ -76,13 +81,16 @@ std::shared_ptr<void> wait_for_turn(const DeviceInfo& device, const std::functio
 }
 
 std::shared_ptr<void> wait_for_turns(std::vector<DeviceInfo> devices, const std::function<void(const std::string&)>& announce,
-                                     const std::atomic<bool>* interrupted) {
-  if (devices.size() == 1) return wait_for_turn(devices.front(), announce, interrupted);
+                                     const std::atomic<bool>* interrupted, double patience) {
+  if (devices.size() == 1) return wait_for_turn(devices.front(), announce, interrupted, patience);
   std::sort(devices.begin(), devices.end(),
             [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
   auto turns = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  const double began = host_seconds();
   for (const DeviceInfo& device : devices) {
-    turns->push_back(wait_for_turn(device, announce, interrupted));
+    constexpr double kNoTime = 1e-3;  // 0 would be no limit
+    const double left = patience > 0 ? std::max(kNoTime, patience - (host_seconds() - began)) : 0;
+    turns->push_back(wait_for_turn(device, announce, interrupted, left));
     if (interrupted && interrupted->load()) return nullptr;
   }
   return turns;

@@ -149,7 +149,7 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
 
 std::unique_ptr<Ledger> PreparedSession::open_ledger(
     const std::set<Status>& retry, const std::atomic<bool>* interrupted,
-    std::function<void(Measurement&, const Configuration&)> further_metrics) {
+    std::function<void(Measurement&, const Configuration&)> further_metrics, double patience) {
   LedgerOptions options;
   options.store = store.get();
   options.session = store_session;
@@ -163,7 +163,11 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   if (store && announce)
     for (const std::string& warning : store->warnings()) announce(fmt::format("{}: {}", store->file().string(), warning));
   // After the ledger has the session: who wants the same one is told so at once.
-  if (live && !turn) turn = wait_for_turns(live->devices(), announce, interrupted);
+  if (live && !turn) {
+    const double began = host_seconds();
+    turn = wait_for_turns(live->devices(), announce, interrupted, patience);
+    waited = host_seconds() - began;
+  }
   return ledger;
 }
 
@@ -176,6 +180,8 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   SessionOptions own = options;
   own.problem = &prepared.problem;
   own.constants = prepared.constants;
+  constexpr double kNoTime = 1e-3;  // s; 0 would be no limit
+  if (own.budget.seconds > 0) own.budget.seconds = std::max(kNoTime, own.budget.seconds - prepared.waited);
   if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
   ledger.begin_run(info);
   SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);
@@ -184,7 +190,7 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
 }
 
 SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
-  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics);
+  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
   return run_session(prepared, *ledger, options);
 }
 

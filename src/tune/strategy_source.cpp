@@ -95,6 +95,7 @@ RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
 
 void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
   if (under_way_ > 0) --under_way_;
+  known_in_a_row_ = fresh ? 0 : known_in_a_row_ + 1;
   learn(wanted, measurement, fresh);
 }
 
@@ -126,6 +127,9 @@ std::string StrategySource::stop() {
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (budget.joules > 0 && joules_ >= budget.joules)
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
+  constexpr std::size_t kPatience = 1000;
+  if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
+    return fmt::format("the strategy asked {} times in a row for configurations that are known already", known_in_a_row_);
   if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
     const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
     return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "

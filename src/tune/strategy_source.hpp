@@ -68,6 +68,7 @@ class StrategySource : public Source {
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
+  std::size_t known_in_a_row_ = 0;  ///< asked for by the strategy since the last fresh result
   double paused_before_ = 0;
 };
 

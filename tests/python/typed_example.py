@@ -53,6 +53,7 @@ def main() -> None:
     problem.add_buffer("y", np.ones(64, np.float32), "read_write")
     problem.add_parameter("n", [16, 64])
     problem.restrict(lambda p: p["n"] > 0)
+    problem.restrict(lambda n: n < 1000)
     ergotune.register_strategy("typed_backwards", lambda space, seed, options: Backwards(space))
     result = ergotune.tune(problem, device="host", strategy="typed_backwards", observers=[Counting()], confirm=False,
                            metrics={"rate": lambda row: row["n"] / row["time"]}, objective="max rate")

@@ -30,7 +30,7 @@ def add_restrictions(problem, restrictions, names):
             problem.restrict(text)
         else:
             condition = function_of(restriction, names)
-            problem.restrict(condition, name=condition.__name__)
+            problem.restrict(lambda values, /, holds=condition: holds(values), name=condition.__name__)
 
 
 def _parses(text, names):
