@@ -117,8 +117,8 @@ Asked read(const TuneArguments& arguments) {
 PreparedSession prepare(const Asked& asked, bool quiet) {
   PreparedSession prepared = prepare_session(asked.problem, asked.setup);
   if (quiet) return prepared;
-  fmt::print(stderr, "Tuning {} on {}: {} configurations\n", prepared.problem.name, prepared.evaluator->description(),
-             prepared.space->size());
+  fmt::print(stderr, "Tuning {} on {}: {} configuration{}\n", prepared.problem.name, prepared.evaluator->description(),
+             prepared.space->size(), prepared.space->size() == 1 ? "" : "s");
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   return prepared;
 }
