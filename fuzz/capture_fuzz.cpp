@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string name(bytes.substr(0, end));
   const std::string_view source = end == std::string_view::npos ? std::string_view() : bytes.substr(end);
   (void)words_of(source);
+  (void)words_of_kernel(source, name);
   if (!name.empty()) (void)parameters_in_source(source, name);
   (void)parameters_of(name, false);
   (void)element_of(name);

@@ -70,6 +70,13 @@ Configuration to_configuration(const std::vector<Parameter>& parameters, py::han
   return configuration;
 }
 
+/// Messages of compilers and programs may hold any bytes.
+static py::str decoded(const std::string& text) {
+  PyObject* str = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (!str) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(str);
+}
+
 py::dict to_dict(const Measurement& m) {
   py::dict quantities, metrics, out;
   for (const auto& [name, q] : m.quantities) {
@@ -85,10 +92,12 @@ py::dict to_dict(const Measurement& m) {
   }
   for (const auto& [name, value] : m.metrics) metrics[py::str(name)] = value;
   out["status"] = to_string(m.status);
-  out["message"] = m.message;
+  out["message"] = decoded(m.message);
   out["quantities"] = quantities;
   out["metrics"] = metrics;
-  out["warnings"] = m.warnings;
+  py::list warnings;
+  for (const std::string& warning : m.warnings) warnings.append(decoded(warning));
+  out["warnings"] = warnings;
   out["times"] = m.times;
   out["compile_seconds"] = m.compile_seconds;
   out["verify_seconds"] = m.verify_seconds;

@@ -190,7 +190,7 @@ class Writer {
 
   void tell_of_block(BlockUse use) {
     if (launch_.compiled)
-      notes_.push_back("the code is compiled already: its block stays, clocks and power limits can be tuned ([execution])");
+      notes_.push_back("the code is compiled already: its block stays as it is");
     else if (use == BlockUse::relied_on)
       notes_.push_back("the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
                        "what the source defines to tune more");
@@ -279,7 +279,7 @@ BlockUse block_use(const CapturedLaunch& launch) {
   for (const CapturedArgument& argument : launch.arguments)
     if (argument.kind == Kind::local_memory) return BlockUse::relied_on;
   BlockUse use = BlockUse::none;
-  for (const std::string& word : words_of(launch.source)) {
+  for (const std::string& word : words_of_kernel(launch.source, launch.kernel)) {
     if (relies_on_block(word)) return BlockUse::relied_on;
     if (asks_for_block(word)) use = BlockUse::asked;
   }

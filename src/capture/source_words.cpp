@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <vector>
 
 #include "capture/capture_folder.hpp"
 
@@ -45,6 +47,105 @@ std::set<std::string, std::less<>> words_of(std::string_view source) {
       words.emplace(source.substr(at, end - at));
     at = end;
   }
+  return words;
+}
+
+namespace {
+
+/// The name of the function that a definition's head declares: what stands before its parameters; empty where it is none.
+std::string function_in(std::string_view head) {
+  std::string name;
+  int depth = 0;
+  for (std::size_t at = 0; at < head.size(); ++at) {
+    if (const std::size_t end = skipped(head, at); end != at) {
+      at = end - 1;
+    } else if (head[at] == '(' && depth++ == 0) {
+      std::size_t end = at;
+      while (end > 0 && std::isspace(static_cast<unsigned char>(head[end - 1]))) --end;
+      std::size_t begin = end;
+      while (begin > 0 && in_word(head[begin - 1])) --begin;
+      const std::string_view word = head.substr(begin, end - begin);
+      if (!word.empty() && word != "__attribute__" && word != "__launch_bounds__") name = word;
+    } else if (head[at] == ')') {
+      --depth;
+    }
+  }
+  return name;
+}
+
+/// Where a preprocessor's line ends.
+std::size_t end_of_directive(std::string_view source, std::size_t at) {
+  std::size_t end = source.find('\n', at);
+  while (end != std::string_view::npos && source[end - 1] == '\\') end = source.find('\n', end + 1);
+  return std::min(end, source.size());
+}
+
+/// A source in parts: the words of functions and macros by their name, and those outside of them.
+struct Parts {
+  std::map<std::string, std::set<std::string, std::less<>>> definitions;
+  std::set<std::string, std::less<>> outside;
+  bool whole = false;  ///< every brace was closed
+};
+
+Parts parts_of(std::string_view source) {
+  Parts parts;
+  std::size_t begin = 0, body = 0;  // of what is being read, and of its first brace
+  int depth = 0;
+  const auto take = [&](std::size_t end, const std::string& name) {
+    (name.empty() ? parts.outside : parts.definitions[name]).merge(words_of(source.substr(begin, end - begin)));
+    begin = end;
+  };
+  for (std::size_t at = 0; at < source.size(); ++at) {
+    if (const std::size_t end = skipped(source, at); end != at) {
+      at = end - 1;
+    } else if (source[at] == '#') {
+      const std::size_t end = end_of_directive(source, at);
+      const std::string_view line = source.substr(at, end - at);
+      std::size_t name = line.find("define");
+      if (name != std::string_view::npos) name = line.find_first_not_of(" \t", name + 6);
+      if (name != std::string_view::npos) {
+        std::size_t stop = name;
+        while (stop < line.size() && in_word(line[stop])) ++stop;
+        parts.definitions[std::string(line.substr(name, stop - name))].merge(words_of(line.substr(stop)));
+      }
+      if (depth == 0) begin = end;
+      at = end;
+    } else if (source[at] == '{' && depth++ == 0) {
+      body = at;
+      const std::string_view head = source.substr(begin, at - begin);
+      const auto words = words_of(head);
+      if (head.find('(') == std::string_view::npos && (words.contains("namespace") || words.contains("extern"))) {
+        depth = 0;  // its contents stand outside as well
+        begin = at + 1;
+      }
+    } else if (source[at] == '}') {
+      if (depth == 0) begin = at + 1;  // of a namespace
+      else if (--depth == 0) take(at + 1, function_in(source.substr(begin, body - begin)));
+    } else if (source[at] == ';' && depth == 0) {
+      take(at + 1, "");
+    }
+  }
+  parts.whole = depth == 0;
+  return parts;
+}
+
+}  // namespace
+
+std::set<std::string, std::less<>> words_of_kernel(std::string_view source, std::string_view kernel) {
+  kernel = kernel.substr(0, kernel.find('<'));
+  if (const std::size_t colon = kernel.rfind(':'); colon != std::string_view::npos) kernel.remove_prefix(colon + 1);
+  const Parts parts = parts_of(source);
+  if (!parts.whole || !parts.definitions.contains(std::string(kernel))) return words_of(source);
+  std::set<std::string, std::less<>> words;
+  std::vector<std::string> waiting{std::string(kernel)};
+  while (!waiting.empty()) {
+    const std::string word = std::move(waiting.back());
+    waiting.pop_back();
+    if (!words.insert(word).second) continue;
+    if (const auto found = parts.definitions.find(word); found != parts.definitions.end())
+      waiting.insert(waiting.end(), found->second.begin(), found->second.end());
+  }
+  words.insert(parts.outside.begin(), parts.outside.end());
   return words;
 }
 

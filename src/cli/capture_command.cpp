@@ -17,6 +17,7 @@
 #include "cli/watched_program.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
+#include "ergotune/problem/load.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -102,7 +103,7 @@ void write_record(const SeenKernel& kernel, const std::vector<std::string>& prog
   const Json record{{"ergotune_capture", 1},     {"kernel", kernel.name},         {"source_hash", kernel.hash},
                     {"options", kernel.options}, {"geometry", kernel.shape},      {"launches", kernel.launches},
                     {"program", program},        {"captured_at", iso_time(wall_seconds())}};
-  write_named_file(folder / kCaptureRecord, record.dump(2) + "\n");
+  write_named_file(folder / kCaptureRecord, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 /// A folder for a kernel that no other of this program has; `replaces`: an older capture's may be taken.
@@ -153,6 +154,12 @@ void print_kernels(Seen& seen, bool timed) {
   fmt::print("{}", table.to_string(0, terminal_width()));
 }
 
+/// Whether its problem has more than one configuration.
+bool is_tunable(const SeenKernel& kernel) {
+  const Problem problem = load_problem(kernel.folder);
+  return std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) { return p.values.size() > 1; });
+}
+
 Json document_of(Seen& seen, const std::vector<std::string>& program, const ProgramEnd& end) {
   Json kernels = Json::array(), captured = Json::array();
   for (const SeenKernel* kernel : by_time(seen)) {
@@ -162,16 +169,22 @@ Json document_of(Seen& seen, const std::vector<std::string>& program, const Prog
     if (!kernel->refusal.empty()) entry["cannot"] = kernel->refusal;
     kernels.push_back(entry);
     if (!kernel->folder.empty())
-      captured.push_back({{"kernel", kernel->name}, {"problem", (fs::path(kernel->folder) / "problem.toml").string()}, {"notes", kernel->notes}});
+      captured.push_back({{"kernel", kernel->name}, {"problem", (fs::path(kernel->folder) / "problem.toml").string()}, {"notes", kernel->notes},
+                          {"tunable", is_tunable(*kernel)}});
   }
   return {{"program", program}, {"exit_code", end.exit_code}, {"interfaces", seen.interfaces}, {"kernels", kernels}, {"captured", captured}};
 }
 
 /// Why there is nothing, and what to do.
 std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
+  constexpr const char* kLoaders = "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.interfaces.empty())
-    return "the program used neither OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12) "
-           "nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be watched";
+    return fmt::format("the program used neither {} nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be watched",
+                       kLoaders);
+  // NVIDIA's OpenCL loads the CUDA driver, so that an OpenCL program is met through CUDA alone.
+  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))
+    return fmt::format("the program launched no kernel through CUDA and did not use {}; if it is an OpenCL program, let it find such a "
+                       "loader first (LD_LIBRARY_PATH): the libOpenCL.so.1 of a CUDA toolkit may know no layers", kLoaders);
   if (seen.kernels.empty()) return "the program launched no kernel";
   std::set<std::string> names;
   bool matched = false;
@@ -190,11 +203,16 @@ std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
 }
 
 void print_captured(const std::vector<SeenKernel*>& captured) {
+  const SeenKernel* next = nullptr;
   for (const SeenKernel* kernel : captured) {
     fmt::print("\ncaptured {} ({}) into {}\n", kernel->name, kernel->shape, (fs::path(kernel->folder) / "problem.toml").string());
     for (const std::string& note : kernel->notes) fmt::print("  note: {}\n", note);
+    if (!is_tunable(*kernel))
+      fmt::print("  note: this kernel has one configuration; add [execution] to its problem.toml to tune clocks, or parameters of your own\n");
+    else if (!next)
+      next = kernel;
   }
-  if (!captured.empty()) fmt::print("next: ergotune tune {}\n", captured.front()->folder);
+  if (next) fmt::print("next: ergotune tune {}\n", next->folder);
 }
 
 void run(const CaptureArguments& arguments, const std::vector<std::string>& rest) {

@@ -20,7 +20,7 @@ struct Choice {
 Choice choose(const StrategyContext& context) {
   constexpr std::uint64_t kTrivial = 4, kModelLimit = 1200;
   const std::uint64_t size = context.space->size();
-  if (size <= kTrivial) return {"brute_force", fmt::format("{} configurations need no search", size), 0, {}};
+  if (size <= kTrivial) return {"brute_force", fmt::format("{} configuration{} no search", size, size == 1 ? " needs" : "s need"), 0, {}};
   if (context.objectives > 1)
     return {"bayesian_pareto", fmt::format("{} objectives", context.objectives), kModelLimit, "nsga2"};
   std::string reason = fmt::format("a Gaussian process over {} of {} configurations",

@@ -136,7 +136,7 @@ std::string Search::begin() {
 
 Confidence Search::confirm() {
   Confirmation confirmation(ledger_, objective_, standing_, default_, [this](double left) { progress(nullptr, "confirming the best", left); });
-  if (options_.confirm) confirmation.run(evaluated_ > 0);
+  if (options_.confirm && space_.size() > 1) confirmation.run(evaluated_ > 0);  // one has no rival
   confirming_ = confirmation.seconds();
   return confirmation.confidence();
 }

@@ -101,6 +101,39 @@ TEST(Blocks, OnlyWordsOutsideOfCommentsTellThatTheBlockStays) {
   EXPECT_EQ(block_use(launch), BlockUse::relied_on);
 }
 
+TEST(Blocks, OnlyWhatAKernelUsesTellThatItsBlockStays) {
+  CapturedLaunch launch;
+  launch.source = R"(
+#define SYNC \
+  barrier(1)
+typedef struct { int x; } pair_t;
+int helper(int i) { SYNC; return i; }
+__kernel void plain(__global int* x) { if (x[0]) { x[get_global_id(0)] = 1; } }
+__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void fixed(__global int* x) { x[0] = 1; }
+__kernel void locals(__global int* x, __local int* y) { x[0] = y[0]; }
+__kernel void synced(__global int* x) { x[0] = helper(1); }
+__kernel void asking(__global int* x)
+{ // }
+  x[get_group_id(0)] = '}';
+}
+)";
+  const auto use = [&](const std::string& kernel) {
+    launch.kernel = kernel;
+    return block_use(launch);
+  };
+  EXPECT_EQ(use("plain"), BlockUse::none);
+  EXPECT_EQ(use("asking"), BlockUse::asked);
+  for (const char* kernel : {"fixed", "locals", "synced", "unknown"}) EXPECT_EQ(use(kernel), BlockUse::relied_on) << kernel;
+  launch.source = "extern \"C\" { namespace a { __device__ void d() { __syncthreads(); }\n__global__ void f(int* x) { *x = 1; } "
+                  "template <int N> __global__ void __launch_bounds__(32) g(int* x) { d(); } } }";
+  EXPECT_EQ(use("f"), BlockUse::none);
+  EXPECT_EQ(use("a::g<4>"), BlockUse::relied_on);
+  launch.source += "\n#ifdef A\nvoid k() {\n#else\nvoid k(int) {\n#endif\n}";
+  EXPECT_EQ(use("f"), BlockUse::relied_on) << "braces that do not close: all of the source counts";
+  launch.source = "namespace cg = cooperative_groups; __global__ void f(int* x) { *x = 1; }";
+  EXPECT_EQ(use("f"), BlockUse::relied_on);
+}
+
 TEST(Messages, ComeBackWholeFromAnyPieces) {
   EXPECT_TRUE(rc::check([](std::vector<std::string> texts, const std::string& behind) {
     if (texts.empty() || texts.size() > 64) texts = {"hello"};

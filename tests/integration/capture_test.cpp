@@ -236,9 +236,10 @@ TEST_F(Run, WhatDoesNotWorkRunsAsItIs) {
 /// CUPTI's and the driver's part are played by fakes, which keep their rules; the library in between is ours.
 class CaptureCuda : public testing::Test {
  protected:
-  ProcessResult capture(std::vector<std::string> options) {
+  ProcessResult capture(std::vector<std::string> options, const std::vector<std::string>& arguments = {}) {
     options.insert(options.begin(), "capture");
     options.insert(options.end(), {"--", std::string(ERGOTUNE_BINARY_DIR) + "/tests/cuda_program"});
+    options.insert(options.end(), arguments.begin(), arguments.end());
     return ergotune(folder_, options);
   }
   void SetUp() override {
@@ -269,6 +270,22 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
   EXPECT_EQ(std::filesystem::status(folder_.path() / "c").permissions(), std::filesystem::perms::owner_all) << "the program's data";
   const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--store", "none.db", "--json"}));
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
+}
+
+TEST_F(CaptureCuda, AKernelWithOneConfigurationIsReportedAndNotConfirmed) {
+  const auto captured = json_of(capture({"-o", "c", "--json"}));
+  EXPECT_EQ(captured["captured"][0]["tunable"], false);
+  EXPECT_THAT(capture({"-o", "c", "--force"}).out, Not(HasSubstr("next: "))) << "there is nothing to tune";
+  const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--store", "c.db", "--json"}));
+  EXPECT_EQ(tuned["evaluated"], 1);
+  EXPECT_EQ(tuned["confirmation_rounds"], 0) << tuned.dump();
+}
+
+// NVIDIA's OpenCL brings the CUDA driver into an OpenCL program whose loader knows no layers.
+TEST_F(CaptureCuda, AProgramThatLaunchesNothingMayBeOneOfOpenCL) {
+  const auto result = capture({"--list"}, {"idle"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("OpenCL"));
 }
 
 // Nothing that nvcc had built in could be captured: the driver loads it while we ask for the kernel's arguments.

@@ -45,6 +45,20 @@ class Listed:
         pass
 
 
+def test_messages_that_are_no_utf8_are_read(tmp_path):
+    (tmp_path / "k.c").write_bytes(b"#if n == 2\n#error caf\xe9\n#endif\nvoid work(float* y) { y[0] += 1; }\n")
+    (tmp_path / "p.toml").write_text("""
+name = "p"
+parameters = { n = [1, 2] }
+[kernel]
+function = "work"
+arguments = [{ name = "y", type = "float32", count = 16, access = "read_write" }]
+source = { c = "k.c" }
+""")
+    failed = [m for m in tune(str(tmp_path / "p.toml")).measurements if m["status"] == "compile_error"]
+    assert len(failed) == 1 and "caf" in failed[0]["message"]
+
+
 def test_a_strategy_may_keep_its_space():
     kept = []
     ergotune.register_strategy("keeps", lambda space, seed, options: kept.append(space) or Listed([0, 1, 2]))
