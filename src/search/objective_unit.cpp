@@ -82,16 +82,18 @@ std::optional<Direction> direction_of_expression(const Expression& expression, c
   // better where everything in it becomes better: "0.5 * time + 100 / rate" falls, "bandwidth / power" grows
   std::map<std::string, std::string> each;
   for (const std::string& name : names) each[name] = name;
-  int falls = 0, grows = 0;
+  int falls = 0, grows = 0, costs = 0;
   for (const std::string& name : names) {
+    const auto better = direction_of_name(plain(name), metrics);
+    costs += better == Direction::minimise;
     if (name.starts_with(kBestPrefix)) continue;
-    const auto better = direction_of_name(name, metrics);
     const double change = value_at(expression, each, name, 1.1) - value_at(expression, each, name, 1);
-    if (!better || std::isnan(change)) return direction_of_unit(unit_of_expression(expression, metrics));
-    if (change != 0) ++((change > 0) == (*better == Direction::minimise) ? falls : grows);
+    if (!better || std::isnan(change)) ++falls, ++grows;  // not known
+    if (better && change != 0) ++((change > 0) == (*better == Direction::minimise) ? falls : grows);
   }
   if (falls == 0 || grows == 0) return grows > 0 ? Direction::maximise : Direction::minimise;
-  return direction_of_unit(unit_of_expression(expression, metrics));
+  if (const auto direction = direction_of_unit(unit_of_expression(expression, metrics))) return direction;
+  return costs == static_cast<int>(names.size()) ? std::optional(Direction::minimise) : std::nullopt;
 }
 
 std::string unit_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
