@@ -38,6 +38,20 @@ ObjectiveSpec without_direction(ObjectiveSpec spec, const ObjectiveText& text) {
   return spec;
 }
 
+/// Of terms whose direction is not written.
+void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std::vector<Metric>& metrics) {
+  for (search::ObjectiveTerm& term : text.terms) {
+    if (term.has_direction) continue;
+    const auto better = search::direction_of_expression(term.expression, metrics);
+    if (!better)
+      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is better, or less; write \"max {}\" "
+                                  "or \"min {}\"",
+                                  spec.text, term.expression.text(), term.expression.text(), term.expression.text()),
+                      spec.place);
+    term.direction = *better;
+  }
+}
+
 // A measurement seen through the objective.
 struct Look {
   bool ok = false;
@@ -266,16 +280,7 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
     }
   }
   state->quantities.assign(quantities.begin(), quantities.end());
-  for (search::ObjectiveTerm& term : state->text.terms) {
-    if (term.has_direction) continue;
-    const auto better = search::direction_of_expression(term.expression, metrics);
-    if (!better)
-      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is better, or less; write \"max {}\" "
-                                  "or \"min {}\"",
-                                  spec.text, term.expression.text(), term.expression.text(), term.expression.text()),
-                      spec.place);
-    term.direction = *better;
-  }
+  settle_directions(state->text, spec, metrics);
   state->spec = without_direction(state->spec, text);
   state->unit = search::unit_of_expression(text.terms.front().expression, metrics);
   return Objective(std::move(state));

@@ -79,11 +79,21 @@ std::optional<Direction> direction_of_name(const std::string& name, const std::v
 std::optional<Direction> direction_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
   const std::vector<std::string> names = expression.names();
   if (names.size() == 1 && expression.text() == names.front()) return direction_of_name(names.front(), metrics);
+  // better where everything in it becomes better: "0.5 * time + 100 / rate" falls, "bandwidth / power" grows
+  std::map<std::string, std::string> each;
+  for (const std::string& name : names) each[name] = name;
+  int falls = 0, grows = 0, costs = 0;
+  for (const std::string& name : names) {
+    const auto better = direction_of_name(plain(name), metrics);
+    costs += better == Direction::minimise;
+    if (name.starts_with(kBestPrefix)) continue;
+    const double change = value_at(expression, each, name, 1.1) - value_at(expression, each, name, 1);
+    if (!better || std::isnan(change)) ++falls, ++grows;  // not known
+    if (better && change != 0) ++((change > 0) == (*better == Direction::minimise) ? falls : grows);
+  }
+  if (falls == 0 || grows == 0) return grows > 0 ? Direction::maximise : Direction::minimise;
   if (const auto direction = direction_of_unit(unit_of_expression(expression, metrics))) return direction;
-  const bool costs = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return direction_of_name(plain(name), metrics) == Direction::minimise;
-  });
-  return costs ? std::optional(Direction::minimise) : std::nullopt;
+  return costs == static_cast<int>(names.size()) ? std::optional(Direction::minimise) : std::nullopt;
 }
 
 std::string unit_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {

@@ -23,10 +23,10 @@ std::vector<Metric> metrics() {
 Direction direction_of(const std::string& text) { return Objective::parse({text, std::nullopt, {}}, metrics()).direction(); }
 
 TEST(ObjectiveDirection, FollowsFromTheUnit) {
-  for (const char* more : {"bandwidth", "gflops_per_watt", "gflops", "rate", "1 / time", "2 * bandwidth", "bandwidth / power"})
+  for (const char* more : {"bandwidth", "gflops_per_watt", "gflops", "rate", "1 / time", "2 * bandwidth", "bandwidth / power", "-time"})
     EXPECT_EQ(direction_of(more), Direction::maximise) << more;
   for (const char* less : {"time", "energy", "edp", "per_item", "delay", "energy * time", "0.3 * time + 0.7 * energy", "time / best(time)",
-                           "power", "benchmark_time", "time subject to energy <= 3"})
+                           "power", "benchmark_time", "0.5 * time + 100 / rate", "max(time, energy)", "time subject to energy <= 3"})
     EXPECT_EQ(direction_of(less), Direction::minimise) << less;
 }
 
