@@ -120,11 +120,11 @@ void StateFolder::write(const Journal& journal) const {
     write_all(out.get(), format_journal(journal), temporary);
     if (::fsync(out.get()) != 0) fail("cannot make the journal durable", temporary);
     if (out.close() != 0) fail("cannot close the journal", temporary);
+    if (::rename(temporary.c_str(), file.c_str()) != 0) fail("cannot put the journal in place", file);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  if (::rename(temporary.c_str(), file.c_str()) != 0) fail("cannot put the journal in place", file);
   sync_folder(path_);
 }
 
