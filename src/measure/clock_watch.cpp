@@ -123,7 +123,7 @@ void note_looks(std::span<const BoardState> looks, Measurement& measurement, dou
   // Clock and reasons are read one after the other: a look on an edge may fit neither.
   if (reasons.contains("power_cap")) {
     const auto share = static_cast<double>(held_down.count()) / static_cast<double>(std::max<std::size_t>(1, core.size()));
-    if (held_down.count() > 1 && share > kEdges)
+    if (share > kEdges)
       warn(fmt::format("{}, at {:.0f} MHz in {:.0f} % of the looks", ClockWatch::kHeldDown, held_down.mean(), 100 * share));
     return;
   }

@@ -49,7 +49,6 @@ struct LiveBoard : ::testing::Test {
   control_trees::Tree place;
   Problem problem = parse_problem(kProblem, "/nowhere/cycles.toml");
   ListJournal journal;
-  bool energy = false;
 
   void SetUp() override {
     nvml.use_here();
@@ -64,9 +63,6 @@ struct LiveBoard : ::testing::Test {
     options.device = "host";
     options.use_cache = false;
     options.measure.max_seconds = 0.05;
-    options.energy = energy;
-    options.energy_seconds = 0.5;
-    options.sensors = {"nvml:0"};
     auto evaluator = std::make_unique<InProcessEvaluator>(problem, options);
     ControlSessionOptions session;
     session.take_over = take_over;
@@ -202,17 +198,6 @@ TEST_F(LiveBoard, ALostDeviceEndsTheSession) {
     EXPECT_THROW(evaluator->wait(0), UserError) << clock;
   }
   nvml.clear_faults();
-}
-
-// B9
-TEST_F(LiveBoard, ALimitThatTheDeviceIgnoresIsFoundByThePower) {
-  nvml.board().full_power = 3000;
-  nvml.board().ignores_limit = 1;
-  energy = true;
-  const auto evaluator = open();
-  const Measurement measurement = measure(*evaluator, 1980, 300);
-  EXPECT_EQ(measurement.status, Status::unsupported) << measurement.message;
-  EXPECT_FALSE(measurement.value("time"));
 }
 
 TEST_F(LiveBoard, APowerCapIsToldAndKeepsItsNumbers) {
