@@ -10,7 +10,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4552474f;  // "ERGO"
-constexpr std::int64_t kSchemaVersion = 3;
+constexpr std::int64_t kSchemaVersion = 4;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE sessions (
@@ -72,7 +72,8 @@ CREATE TABLE runs (
   seed TEXT NOT NULL,               -- unsigned, 64 bits
   phase TEXT NOT NULL,
   ended TEXT NOT NULL DEFAULT '',   -- why it stopped
-  confirmed INTEGER NOT NULL DEFAULT 0  -- rounds of a finished confirmation
+  confirmed INTEGER NOT NULL DEFAULT 0, -- rounds of a finished confirmation
+  probability_best REAL, expected_loss REAL -- of its winner; NULL: not known
 );
 CREATE INDEX runs_by_session ON runs(session, id);
 )sql";
@@ -89,6 +90,12 @@ ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT '';
 constexpr const char* kFromVersion2 = R"sql(
 ALTER TABLE running ADD COLUMN under_way INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE running ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+// From version 3: what a confirmation says of its winner.
+constexpr const char* kFromVersion3 = R"sql(
+ALTER TABLE runs ADD COLUMN probability_best REAL;
+ALTER TABLE runs ADD COLUMN expected_loss REAL;
 )sql";
 
 std::int64_t pragma(const Database& database, const std::string& name) {
@@ -132,8 +139,10 @@ void prepare_schema(const Database& database) {
     if (version == 1) {
       database.execute(kFromVersion1);
       database.execute(kRuns);
+    } else {
+      database.execute(kFromVersion3);
     }
-    database.execute(kFromVersion2);
+    if (version < 3) database.execute(kFromVersion2);
     database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
   }
   transaction.commit();

@@ -43,7 +43,8 @@ class Schema : public WrittenFiles {
       store.add(session, {1}, m);
       store.begin(session, {9});
     }
-    execute("ALTER TABLE running DROP COLUMN under_way; ALTER TABLE running DROP COLUMN deaths");
+    if (version < 3) execute("ALTER TABLE running DROP COLUMN under_way; ALTER TABLE running DROP COLUMN deaths");
+    execute("ALTER TABLE runs DROP COLUMN probability_best; ALTER TABLE runs DROP COLUMN expected_loss");
     if (version == 1) {
       for (const char* column : {"kind", "run", "stage", "board"})
         execute(fmt::format("ALTER TABLE measurements DROP COLUMN {}", column));
@@ -56,11 +57,11 @@ class Schema : public WrittenFiles {
 TEST_F(Schema, AStoreSaysWhoseItIsAndOfWhichVersion) {
   { Store::open(file()); }
   EXPECT_EQ(number("PRAGMA application_id"), 0x4552474f);
-  EXPECT_EQ(number("PRAGMA user_version"), 3);
+  EXPECT_EQ(number("PRAGMA user_version"), 4);
 }
 
 TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
-  for (const int version : {1, 2}) {
+  for (const int version : {1, 2, 3}) {
     std::filesystem::remove(file());
     former(version);
     {
@@ -83,7 +84,7 @@ TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
     }
     EXPECT_EQ(number("PRAGMA user_version"), version) << "it was only read";
     Store store = Store::open(file());
-    EXPECT_EQ(number("PRAGMA user_version"), 3);
+    EXPECT_EQ(number("PRAGMA user_version"), 4);
     EXPECT_THAT(store.unfinished(1), ElementsAre(Configuration{9})) << "it ran when the former session died";
     EXPECT_EQ(store.rows(1)[0].run, 0) << "before runs were kept";
     StoredRow row;
@@ -99,7 +100,12 @@ TEST_F(Schema, FormerStoresAreReadAsTheyAreAndBroughtUpToDateToBeWritten) {
     EXPECT_EQ(store.rows(1).size(), 2u) << version;
     EXPECT_EQ(store.rows(1)[1].board, "GPU-1");
     EXPECT_EQ(store.rows(1)[0].kind, RowKind::search);
-    EXPECT_EQ(store.runs(1).size(), 1u);
+    ASSERT_EQ(store.runs(1).size(), 1u);
+    EXPECT_FALSE(store.runs(1)[0].certainty);
+    store.set_certainty(row.run, {0.9, 0.002});
+    ASSERT_TRUE(store.runs(1)[0].certainty);
+    EXPECT_EQ(store.runs(1)[0].certainty->probability_best, 0.9);
+    EXPECT_EQ(store.runs(1)[0].certainty->expected_loss, 0.002);
     EXPECT_EQ(store.integrity(), "ok");
   }
 }
@@ -144,11 +150,11 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   std::filesystem::remove(file());
   EXPECT_EQ(said(true), file().string() + ": there is no store here; \"ergotune tune\" makes one");
   { Store::open(file()); }
-  execute("PRAGMA user_version = 4");
+  execute("PRAGMA user_version = 5");
   for (const bool read_only : {false, true})
     EXPECT_EQ(
         said(read_only),
-        file().string() + ": this store has schema 4, and this ergotune knows up to 3: use a newer ergotune");
+        file().string() + ": this store has schema 5, and this ergotune knows up to 4: use a newer ergotune");
 }
 
 TEST_F(Schema, AFileThatIsOnlyToBeReadIsReadWhereverItLies) {
