@@ -17,6 +17,8 @@ class Result:
         configurations, measurements: every configuration measured or taken from the store, in order.
         evaluated, resumed: how many were measured in this run and how many were known.
         probability_best, expected_loss: how sure the winner is; None when it was not measured again.
+        search_repeats: how the search's values repeated when the best were measured again: ``factor``, their median ratio,
+            ``deviation`` of its logarithm and ``n``; None when nothing was.
         importance: ``shares`` of the objective's variance by parameter or pair, each with its 95 % interval (``low``,
             ``high``), and ``ruled_out``, the values that never worked; as in ``--json``, modelled.
         boards: where several measured: dicts with ``board``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
@@ -43,6 +45,7 @@ class Result:
         self.stopped_because: str = raw["stopped_because"]
         self.probability_best: Optional[float] = raw["probability_best"]
         self.expected_loss: Optional[float] = raw.get("expected_loss")
+        self.search_repeats: Optional[Dict[str, Any]] = raw.get("search_repeats")
         self.importance: Dict[str, Any] = raw.get("importance", {})
         self.boards: List[Dict[str, Any]] = raw.get("boards", [])
         self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)

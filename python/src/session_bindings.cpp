@@ -243,6 +243,9 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   out["confirmation_rounds"] = result.confirmation_rounds;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
+  if (const Repeats& repeats = result.search_repeats; repeats.n > 0)
+    out["search_repeats"] = py::dict(py::arg("factor") = repeats.factor, py::arg("deviation") = repeats.deviation,
+                                     py::arg("n") = repeats.n);
   out["importance"] = importance_dict(space.parameters(), result.importance);
   return out;
 }

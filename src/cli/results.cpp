@@ -50,7 +50,7 @@ RankedResults rank_results(ResultSet results, const std::optional<std::string>& 
   for (const StoredRow& row : results.rows)
     for (const auto& [name, quantity] : row.measurement.quantities) names.insert(name);
   Objective parsed = Objective::parse(results.goal, with_names(results.metrics, {names.begin(), names.end()}));
-  RankedResults ranked{std::move(results), std::move(parsed), {}, {}};
+  RankedResults ranked{std::move(results), std::move(parsed), {}, {}, {}};
   ranked.results.objective = ranked.objective.name();
   std::vector<const Measurement*> measurements;
   std::vector<std::size_t> row_of;
@@ -63,10 +63,15 @@ RankedResults rank_results(ResultSet results, const std::optional<std::string>& 
     measurements.push_back(&row.measurement);
     row_of.push_back(i);
   }
-  const ObjectiveSpec wanted = ranked.objective.spec();
-  const auto confirmed = [&](std::size_t i) { return ranked.results.rows[row_of[i]].confirmed_for == wanted; };
+  const auto confirmed = [&](std::size_t i) { return ranked.is_confirmed(row_of[i]); };
   for (const Ranked& entry : rank(ranked.objective, measurements, confirmed))
     ranked.best.push_back(row_of[entry.position]);
+  std::vector<MeasuredTwice> pairs;
+  for (const std::size_t row : row_of) {
+    const StoredRow& twice = ranked.results.rows[row];
+    if (ranked.is_confirmed(row) && twice.searched) pairs.emplace_back(&*twice.searched, &twice.measurement);
+  }
+  ranked.repeats = repeats_of(ranked.objective, pairs);
   return ranked;
 }
 
@@ -99,15 +104,13 @@ Importance importance_of(const RankedResults& ranked) {
 
 std::optional<Certainty> certainty_of(const RankedResults& ranked) {
   if (ranked.objective.kind() == Objective::Kind::pareto || ranked.best.empty()) return std::nullopt;
-  const auto confirmed = [&](std::size_t row) {
-    return ranked.results.rows[row].confirmed_for == ranked.objective.spec();
-  };
-  if (!confirmed(ranked.best.front())) return std::nullopt;
-  Objective objective = ranked.objective;
-  std::vector<Outcome> outcomes;
-  for (const std::size_t row : ranked.best)
-    if (confirmed(row)) outcomes.push_back(objective.outcome(ranked.results.rows[row].measurement));
-  return ergotune::certainty_of(outcomes);
+  if (!ranked.is_confirmed(ranked.best.front())) return std::nullopt;
+  return ranked.results.rows[ranked.best.front()].certainty;
+}
+
+std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
+  if (best.empty() || !is_confirmed(best.front()) || is_confirmed(row)) return std::nullopt;
+  return ergotune::unconfirmed(objective, results.rows[row].measurement, results.rows[best.front()].measurement, repeats);
 }
 
 std::optional<BestResult> best_of(const RankedResults& ranked) {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/search/certainty.hpp"
 #include "ergotune/search/importance.hpp"
 #include "ergotune/search/objective.hpp"
+#include "ergotune/search/ranking.hpp"
 #include "ergotune/store/export.hpp"
 
 namespace ergotune::cli {
@@ -30,6 +30,12 @@ struct RankedResults {
   /// Rows that worked, the best first, one per configuration; for a Pareto objective its front.
   std::vector<std::size_t> best;
   std::map<std::string, std::uint64_t> statuses;
+  /// How the search's values repeated when they were confirmed.
+  Repeats repeats;
+
+  bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
+  /// Why a row that reads better than the confirmed winner stands behind it; nullopt where it does not read better.
+  std::optional<Unconfirmed> unconfirmed(std::size_t row) const;
 };
 
 /// Ranks by the results' own objective, or by `objective` when given. Throws UserError for an objective that

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cli/command.hpp"
 #include "cli/findings.hpp"
@@ -52,6 +53,7 @@ Json row_document(const RankedResults& ranked, std::size_t row) {
   document.update(to_json(measurement_of(ranked, row)));
   if (const auto value = ranked.objective.value(measurement_of(ranked, row))) document["objective"] = *value;
   document["confirmation_rounds"] = results.rows[row].rounds;
+  if (const auto behind = ranked.unconfirmed(row)) document["unconfirmed"] = unconfirmed_document(*behind);
   return document;
 }
 
@@ -85,6 +87,7 @@ Json document(const RankedResults& ranked, const ShowOptions& options) {
     json["best"]["probability_best"] = certainty->probability_best;
     if (ranked.objective.kind() == Objective::Kind::single) json["best"]["expected_loss"] = certainty->expected_loss;
   }
+  if (ranked.repeats.n > 0) json["search_repeats"] = repeats_document(ranked.repeats);
   json["top"] = Json::array();
   for (std::size_t i = 0; i < std::min(options.top, ranked.best.size()); ++i) {
     json["top"].push_back(row_document(ranked, ranked.best[i]));
@@ -156,6 +159,7 @@ void print_best(const RankedResults& ranked) {
     if (ranked.objective.kind() == Objective::Kind::single) loss = certainty->expected_loss;
     fmt::print("  {}\n", certainty_text(results.rows[ranked.best.front()].rounds, certainty->probability_best, loss));
   }
+  if (const std::string text = repeats_text(ranked.repeats); !text.empty()) fmt::print("  note: {}\n", text);
 }
 
 /// Numbers of the parameters that say something in a table: not those with one value.
@@ -172,32 +176,40 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const ResultSet& results = ranked.results;
   const std::vector<std::string> values = value_columns(ranked);
   const std::vector<std::size_t> varying = varying_parameters(results);
+  const auto shown = std::span(ranked.best).first(count);
+  const bool some_behind = std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
   // Columns that do not fit go from the right: what was wanted and the configuration stay longest.
   const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
   header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
+  if (some_behind) header.emplace_back("not confirmed");
   for (const std::size_t p : varying) header.push_back(results.parameters[p].name);
   header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
+  if (some_behind) table.align_left(1 + first);
   bool unsure = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
     const bool converged = row.measurement.status != Status::not_converged;
     unsure = unsure || !converged;
     std::vector<std::string> cells{fmt::format("{}{}", i + 1, converged ? "" : "~")};
-    for (std::size_t v = 0; v < values.size(); ++v) {
-      if (v == first)
-        for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
-      cells.push_back(with_interval(row.measurement, values[v], results.metrics));
+    const auto value = [&](std::size_t v) { cells.push_back(with_interval(row.measurement, values[v], results.metrics)); };
+    for (std::size_t v = 0; v < first; ++v) value(v);
+    if (some_behind) {
+      const auto behind = ranked.unconfirmed(ranked.best[i]);
+      cells.push_back(behind ? fmt::format("{} expected", human(behind->expected, ranked.objective.unit())) : std::string());
     }
-    if (first == values.size())
-      for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+    for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+    for (std::size_t v = first; v < values.size(); ++v) value(v);
     table.add(std::move(cells));
   }
   const bool front = ranked.objective.kind() == Objective::Kind::pareto;
   fmt::print("\n{} {} of {}\n{}{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
              table.to_string(2, terminal_width()),
              unsure ? "  ~ not converged: its interval is wider than was asked for\n" : "");
+  if (some_behind)
+    fmt::print("  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured again\n",
+               ranked.repeats.factor);
 }
 
 void print_failures(const ResultSet& results) {

@@ -116,6 +116,13 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   if (result.probability_best) {
     fmt::print("  {}\n", certainty_text(result.confirmation_rounds, *result.probability_best, result.expected_loss));
   }
+  if (const std::string text = repeats_text(result.search_repeats); !text.empty()) fmt::print("  note: {}\n", text);
+}
+
+/// Of an entry that reads better than the confirmed winner and stands behind it.
+std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result, const Entry& entry) {
+  if (result.confirmation_rounds == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
+  return unconfirmed(*prepared.objective, entry.measurement, result.best.front().measurement, result.search_repeats);
 }
 
 void print_next_best(const PreparedSession& prepared, const SessionResult& result, std::size_t top) {
@@ -127,9 +134,11 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
     const Entry& entry = result.best[i];
     const auto value = prepared.objective->value(entry.measurement);
     // What was not measured beside the winner is told apart: its luck may be in its number.
+    const auto behind = unconfirmed_behind(prepared, result, entry);
+    const std::string why = behind ? unconfirmed_text(*behind, result.search_repeats, unit) : "not confirmed";
     fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none",
                describe(prepared.space->parameters(), prepared.space->configuration(entry.index)),
-               confirmed && entry.rounds == 0 ? "  (not confirmed)" : "");
+               confirmed && entry.rounds == 0 ? "  (" + why + ")" : "");
   }
 }
 
@@ -264,8 +273,12 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
       result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
   document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);
   Json top = Json::array();
-  for (const Entry& entry : result.best) top.push_back(configuration_document(prepared, entry));
+  for (const Entry& entry : result.best) {
+    top.push_back(configuration_document(prepared, entry));
+    if (const auto behind = unconfirmed_behind(prepared, result, entry)) top.back()["unconfirmed"] = unconfirmed_document(*behind);
+  }
   document["top"] = std::move(top);
+  if (result.search_repeats.n > 0) document["search_repeats"] = repeats_document(result.search_repeats);
   document["evaluated"] = result.evaluated;
   document["resumed"] = result.resumed;
   document["retried"] = result.retried;

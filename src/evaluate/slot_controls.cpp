@@ -157,9 +157,9 @@ std::string SlotControls::above_limit(const ControlSetting& asked, const Measure
   const auto limit = asked.find(ControlQuantity::power_limit_w);
   const auto power = measurement.quantities.find("power");
   if (limit == asked.end() || power == measurement.quantities.end()) return {};
-  const auto& [watts, error, n, method, sensor, provenance] = power->second;
+  const double watts = power->second.value, error = power->second.standard_error;
   // Another meter may see more than this device.
-  if (!sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
+  if (!power->second.sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
   return fmt::format("power limit {:g} W was set, but {:.0f} W were drawn", limit->second, watts);
 }
 

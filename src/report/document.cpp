@@ -12,7 +12,6 @@
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/statistics.hpp"
 #include "ergotune/problem/quantity.hpp"
-#include "ergotune/search/certainty.hpp"
 #include "ergotune/search/importance.hpp"
 #include "ergotune/search/ranking.hpp"
 #include "report/analysis_section.hpp"
@@ -66,7 +65,7 @@ class JudgedRows {
 class ReportDocument {
  public:
   ReportDocument(const ReportSource& source, Objective& objective)
-      : source_(source), recording_(source.recording), objective_(objective), rows_(recording_, objective) {}
+      : source_(source), recording_(source.recording), objective_(objective), rows_(recording_, objective), repeats_(repeats()) {}
 
   Json build() {
     Json document;
@@ -93,6 +92,8 @@ class ReportDocument {
     const auto& order = rows_.order();
     document["best"] = order.empty() ? Json() : row(order.front());
     tell_certainty(document["best"]);
+    if (repeats_.n > 0)
+      document["search_repeats"] = {{"factor", repeats_.factor}, {"deviation", repeats_.deviation}, {"n", repeats_.n}};
     document["median"] = median_value();
     document["fastest"] = fastest();
     const auto default_row = default_index();
@@ -134,18 +135,30 @@ class ReportDocument {
   /// As `show` has it: of those that were confirmed for this objective, should the winner be one of them.
   void tell_certainty(Json& best) const {
     const auto& order = rows_.order();
-    const auto confirmed = [&](std::size_t row) {
-      const auto at = recording_.confirmed.find(row);
-      return at != recording_.confirmed.end() && at->second == objective_.spec();
-    };
-    if (objective_.kind() == Objective::Kind::pareto || order.empty() || !confirmed(order.front())) return;
-    std::vector<Outcome> outcomes;
-    for (const std::size_t row : order)
-      if (confirmed(row)) outcomes.push_back(objective_.outcome(recording_.measurement(row)));
-    const auto certainty = certainty_of(outcomes);
-    if (!certainty) return;
-    best["probability_best"] = certainty->probability_best;
-    if (objective_.kind() == Objective::Kind::single) best["expected_loss"] = certainty->expected_loss;
+    if (objective_.kind() == Objective::Kind::pareto || order.empty() || !is_confirmed(order.front())) return;
+    const auto certainty = recording_.certainty.find(order.front());
+    if (certainty == recording_.certainty.end()) return;
+    best["probability_best"] = certainty->second.probability_best;
+    if (objective_.kind() == Objective::Kind::single) best["expected_loss"] = certainty->second.expected_loss;
+  }
+
+  bool is_confirmed(std::size_t row) const {
+    const auto at = recording_.confirmed.find(row);
+    return at != recording_.confirmed.end() && at->second == objective_.spec();
+  }
+
+  /// How the search's values repeated when they were confirmed.
+  Repeats repeats() const {
+    std::vector<Measurement> means;
+    std::vector<const Measurement*> searched;
+    for (const auto& [row, before] : recording_.searched) {
+      if (!is_confirmed(row)) continue;
+      means.push_back(recording_.measurement(row));
+      searched.push_back(&before);
+    }
+    std::vector<MeasuredTwice> pairs;
+    for (std::size_t i = 0; i < means.size(); ++i) pairs.emplace_back(searched[i], &means[i]);
+    return repeats_of(objective_, pairs);
   }
 
   Json importance() const {
@@ -175,6 +188,11 @@ class ReportDocument {
     const auto value = rows_.value(index);
     out["v"] = value ? Json(*value) : Json();
     if (recording_.statuses[index] == Status::not_converged) out["unsure"] = true;
+    const auto& order = rows_.order();
+    if (value && is_confirmed(order.front()) && !is_confirmed(index)) {
+      const auto behind = unconfirmed(objective_, recording_.measurement(index), recording_.measurement(order.front()), repeats_);
+      if (behind) out["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
+    }
     out["q"] = Json::object();
     for (const auto& column : recording_.columns) {
       if (index < column.value.size() && std::isfinite(column.value[index]))
@@ -296,6 +314,7 @@ class ReportDocument {
   const Recording& recording_;
   Objective& objective_;
   JudgedRows rows_;
+  Repeats repeats_;
 };
 
 }  // namespace

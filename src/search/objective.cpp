@@ -58,6 +58,7 @@ struct Look {
   std::vector<double> turned;  // per term, smaller is better
   std::vector<double> errors;
   double violation = 0;  // summed relative excess over the conditions; 0 when all hold
+  double slack = 0;      // summed relative distance from the conditions that hold
 };
 
 }  // namespace
@@ -148,8 +149,11 @@ struct Objective::State {
       const auto left = propagate(condition.left, *left_inputs);
       const auto right = propagate(condition.right, *right_inputs);
       if (!left || !right) return result;
-      if (condition.strict ? left->value < right->value : left->value <= right->value) continue;
       const double scale = std::max({std::abs(left->value), std::abs(right->value), 1e-300});
+      if (condition.strict ? left->value < right->value : left->value <= right->value) {
+        result.slack += (right->value - left->value) / scale;
+        continue;
+      }
       result.violation += std::max((left->value - right->value) / scale, 1e-9);
     }
     result.ok = true;
@@ -194,7 +198,7 @@ struct Objective::State {
       if (level < bands.size() && a[level] <= bands[level] && b[level] <= bands[level]) continue;
       if (a[level] != b[level]) return a[level] < b[level];
     }
-    return false;
+    return a < b;  // equal in all that decides: the better one within the bands
   }
 
   /// Of two looks that are ok.
@@ -202,7 +206,8 @@ struct Objective::State {
     if (a.violation > 0 || b.violation > 0) return a.violation < b.violation;
     if (kind == Kind::pareto) return dominates(a.turned, b.turned);
     if (kind == Kind::lexicographic) return lexicographically_better(a.turned, b.turned);
-    return a.turned.front() < b.turned.front();
+    // Of equals the one that is further from the conditions.
+    return a.turned.front() != b.turned.front() ? a.turned.front() < b.turned.front() : a.slack > b.slack;
   }
 };
 

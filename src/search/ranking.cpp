@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ergotune/base/error.hpp"
+#include "ergotune/base/statistics.hpp"
 
 namespace ergotune {
 namespace {
@@ -59,6 +60,45 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
     ranked.push_back({position, objective.outcome(measurement), objective.value(measurement)});
   }
   return ranked;
+}
+
+Repeats repeats_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
+  std::vector<double> logarithms;
+  for (const auto& [searched, confirmed] : pairs) {
+    const auto before = objective.value(*searched), after = objective.value(*confirmed);
+    if (before && after && *before * *after > 0) logarithms.push_back(std::log(*after / *before));
+  }
+  Repeats repeats;
+  repeats.n = logarithms.size();
+  if (logarithms.empty()) return repeats;
+  const double centre = median(logarithms);
+  for (double& x : logarithms) x = std::abs(x - centre);
+  constexpr double kOfNormal = 1.4826;  // standard deviation over median absolute deviation
+  repeats.factor = std::exp(centre);
+  repeats.deviation = kOfNormal * median(logarithms) * std::sqrt(1 + 1 / static_cast<double>(repeats.n));
+  return repeats;
+}
+
+double expected_gain(const Outcome& searched, const Outcome& confirmed, const Repeats& repeats) {
+  const double value = searched.values.front(), leader = confirmed.values.front();
+  if (value == 0 || leader == 0) return 0;
+  const auto relative = [](const Outcome& outcome) {
+    return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front() / outcome.values.front();
+  };
+  const double ahead = value * leader > 0 ? (leader > 0 ? 1 : -1) * std::log(leader / (value * repeats.factor))
+                                          : (leader - value) / std::abs(leader);
+  const double deviation = std::hypot(repeats.deviation, relative(searched), relative(confirmed));
+  if (!(deviation > 0)) return std::max(0.0, ahead);
+  const double z = ahead / deviation, density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+  return deviation * density + ahead * normal_cdf(z);
+}
+
+std::optional<Unconfirmed> unconfirmed(const Objective& objective, const Measurement& result, const Measurement& leader,
+                                       const Repeats& repeats) {
+  if (objective.kind() == Objective::Kind::pareto || !objective.better(result, leader)) return std::nullopt;
+  Objective judge = objective;
+  return Unconfirmed{*objective.value(result) * repeats.factor,
+                     expected_gain(judge.outcome(result), judge.outcome(leader), repeats)};
 }
 
 void refuse_what_was_not_measured(const Objective& objective, std::span<const Measurement* const> measurements) {

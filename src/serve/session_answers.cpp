@@ -11,7 +11,6 @@
 #include "base/shell_words.hpp"
 #include "ergotune/base/clock.hpp"
 #include "ergotune/base/error.hpp"
-#include "ergotune/search/certainty.hpp"
 #include "kernel/configure.hpp"
 #include "report/result_json.hpp"
 #include "serve/session_view_state.hpp"

@@ -204,8 +204,13 @@ void SessionView::recount(std::size_t row) {
   lean.measure_seconds = counts.measurement.measure_seconds;
   lean.tuner_seconds = counts.measurement.tuner_seconds;
   set_cells(row, lean);
-  source_.recording.confirmed.erase(row);
-  if (counts.confirmed_for) source_.recording.confirmed[row] = *counts.confirmed_for;
+  Recording& recording = source_.recording;
+  recording.confirmed.erase(row);
+  recording.certainty.erase(row);
+  recording.searched.erase(row);
+  if (counts.confirmed_for) recording.confirmed[row] = *counts.confirmed_for;
+  if (counts.certainty) recording.certainty[row] = *counts.certainty;
+  if (counts.searched) recording.searched[row] = *counts.searched;
 }
 
 bool SessionView::update(std::size_t limit) {

@@ -13,6 +13,9 @@ int standing(Status status) { return status == Status::ok ? 2 : usable(status) ?
 struct Found {
   std::optional<StoredRow> search;     ///< the best of its search rows
   std::optional<StoredRow> confirmed;  ///< the last, if nothing was searched since
+  std::int64_t run = 0;                ///< that measured the last rounds of a confirmation, on this board
+  std::string board;
+  int rounds = 0;
 };
 
 }  // namespace
@@ -33,16 +36,25 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
   std::map<Configuration, std::size_t> seen;
   std::vector<Found> found;
   for (StoredRow& row : rows) {
-    if (row.kind == RowKind::confirmation || row.kind == RowKind::reference) continue;
+    if (row.kind == RowKind::reference) continue;
+    if (row.kind == RowKind::confirmation && !seen.contains(row.configuration)) continue;
     const auto [place, added] = seen.emplace(row.configuration, found.size());
     if (added) found.emplace_back();
     Found& of = found[place->second];
+    if (row.kind == RowKind::confirmation) {
+      if (of.run != row.run || of.board != row.board) of.rounds = 0;
+      of.run = row.run;
+      of.board = row.board;
+      ++of.rounds;
+      continue;
+    }
     if (row.kind == RowKind::confirmed) {
       // A confirmation that could not be made takes nothing from what the search measured; a wrong result does.
       if (of.search && !usable(row.measurement.status) && row.measurement.status != Status::wrong_result) continue;
       if (const auto run = run_of.find(row.run); run != run_of.end()) {
         row.confirmed_for = run->second->objective;
-        row.rounds = run->second->confirmed;
+        row.rounds = of.rounds > 0 && of.run == row.run ? of.rounds : run->second->confirmed;
+        row.certainty = run->second->certainty;
       }
       of.confirmed = std::move(row);
       continue;

@@ -10,7 +10,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4552474f;  // "ERGO"
-constexpr std::int64_t kSchemaVersion = 3;
+constexpr std::int64_t kSchemaVersion = 4;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE sessions (
@@ -72,7 +72,8 @@ CREATE TABLE runs (
   seed TEXT NOT NULL,               -- unsigned, 64 bits
   phase TEXT NOT NULL,
   ended TEXT NOT NULL DEFAULT '',   -- why it stopped
-  confirmed INTEGER NOT NULL DEFAULT 0  -- rounds of a finished confirmation
+  confirmed INTEGER NOT NULL DEFAULT 0, -- rounds of a finished confirmation
+  probability_best REAL, expected_loss REAL -- of its winner; NULL: not known
 );
 CREATE INDEX runs_by_session ON runs(session, id);
 )sql";

@@ -333,6 +333,11 @@ void Store::set_confirmed(std::int64_t run, int rounds) {
   state_->change(update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run));
 }
 
+void Store::set_certainty(std::int64_t run, const Certainty& certainty) {
+  Statement update(state_->database, "UPDATE runs SET probability_best = ?, expected_loss = ? WHERE id = ?");
+  state_->change(update.bind(1, certainty.probability_best).bind(2, certainty.expected_loss).bind(3, run));
+}
+
 void Store::end_run(std::int64_t run, const std::string& why) {
   Statement update(state_->database, "UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?");
   state_->change(update.bind(1, wall_seconds()).bind(2, why).bind(3, run));
@@ -341,8 +346,9 @@ void Store::end_run(std::int64_t run, const std::string& why) {
 std::vector<RunInfo> Store::runs(std::int64_t session) const {
   std::vector<RunInfo> result;
   Statement rows(state_->database,
-                 "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
-                 "confirmed FROM runs WHERE session = ? ORDER BY id");
+                 fmt::format("SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
+                             "confirmed, {} FROM runs WHERE session = ? ORDER BY id",
+                             state_->version < 4 ? "NULL, NULL" : "probability_best, expected_loss"));
   rows.bind(1, session);
   while (rows.step()) {
     RunInfo run;
@@ -357,6 +363,7 @@ std::vector<RunInfo> Store::runs(std::int64_t session) const {
     run.phase = rows.text(9);
     run.ended = rows.text(10);
     run.confirmed = static_cast<int>(rows.integer(11));
+    if (!rows.is_null(12)) run.certainty = Certainty{rows.real(12), rows.real(13)};
     result.push_back(std::move(run));
   }
   return result;

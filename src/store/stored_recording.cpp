@@ -47,6 +47,8 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
       rows.set_degrees(column, m.degrees(name));
     }
     if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
+    if (row.certainty) recording.certainty[row_number] = *row.certainty;
+    if (row.searched) recording.searched[row_number] = *row.searched;
     if (!m.message.empty()) recording.messages[row_number] = m.message;
     ++row_number;
     rows.finish_row(values.positions(row.configuration), m.status,

@@ -71,7 +71,7 @@ void Ledger::load() {
       to_retry_.push_back(*index);
       continue;
     }
-    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, std::move(row.searched),
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty, std::move(row.searched),
               std::move(row.board)});
     ++resumed_;
   }
@@ -230,7 +230,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    remember({asked.wanted.index, row.measurement, false, 0, std::nullopt, std::nullopt, row.board, result.disturbed});
+    remember({.index = asked.wanted.index, .measurement = row.measurement, .board = row.board, .disturbed = result.disturbed});
   } else if (row.kind == RowKind::reference) {
     factors_.add(row.board, row.measurement);
   }
@@ -304,11 +304,19 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   entry.rounds = rounds;
   entry.board = board;
   entry.confirmed_for = objective;
+  entry.certainty.reset();
   if (!options_.store || run_ == 0) return;
   const std::lock_guard lock(mutex_);
   if (rounds > confirmed_) options_.store->set_confirmed(run_, rounds);
   confirmed_ = std::max(confirmed_, rounds);
   options_.store->add(options_.session, row);
+}
+
+void Ledger::conclude(ConfigurationIndex winner, const Certainty& certainty) {
+  entries_.at(winner).certainty = certainty;
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->set_certainty(run_, certainty);
 }
 
 void Ledger::end_run(const std::string& why) {

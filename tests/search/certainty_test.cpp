@@ -1,66 +1,94 @@
-// How sure a winner is, against what normal distributions say on paper.
+// How sure a winner is, from the rounds of its confirmation.
 #include "ergotune/search/certainty.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "ergotune/base/random.hpp"
+
 namespace ergotune {
 namespace {
 
-Outcome confirmed(double value, double error) {
-  Outcome outcome;
-  outcome.ok = true;
-  outcome.values = {value};
-  if (error >= 0) outcome.standard_errors = {error};
-  return outcome;
-}
-
-TEST(Certainty, OfEqualsIsAnEqualShare) {
-  EXPECT_NEAR(probability_of_being_best({5, 5}, {1, 1})[1], 0.5, 0.02);
-  const auto of_three = probability_of_being_best({5, 5, 5}, {0.1, 0.1, 0.1});
-  ASSERT_EQ(of_three.size(), 3u);
-  double sum = 0;
-  for (const double share : of_three) {
-    EXPECT_NEAR(share, 1.0 / 3, 0.02);
-    sum += share;
+/// `rounds` rounds of candidates with these values, with noise of `noise` and a drift from round to round, as shares.
+std::vector<std::vector<RoundValue>> rounds_of(const std::vector<double>& truth, int rounds, double noise, double drift = 0,
+                                               std::uint64_t seed = 1) {
+  Random random(seed);
+  std::vector<std::vector<RoundValue>> candidates(truth.size());
+  for (int r = 0; r < rounds; ++r) {
+    const double common = drift * random.normal();
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      candidates[i].push_back({r, truth[i] * (1 + noise * random.normal() + common), 0});
   }
-  EXPECT_NEAR(sum, 1, 1e-9);
-  EXPECT_TRUE(probability_of_being_best({}, {}).empty());
+  return candidates;
 }
 
-// a is below b with probability Phi((b - a) / sqrt(ea^2 + eb^2)); the loss is E[max(0, a - b)] = s phi(z) -
-// (b - a) Phi(-z).
-TEST(Certainty, FollowsFromDistanceAndErrors) {
-  const double s = std::hypot(0.3, 0.4), z = 0.5 / s;
-  const double below = 0.5 * std::erfc(-z / std::sqrt(2.0)),
-               density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-  EXPECT_NEAR(probability_of_being_best({4, 4.5}, {0.3, 0.4})[0], below, 0.01);
-  EXPECT_NEAR(expected_loss({4, 4.5}, {0.3, 0.4}), (s * density - 0.5 * (1 - below)) / 4, 0.001);
-  EXPECT_NEAR(expected_loss({-4, -3.5}, {0.3, 0.4}), (s * density - 0.5 * (1 - below)) / 4, 0.001)
-      << "relative to its size";
-  EXPECT_NEAR(expected_loss({5, 5}, {1, 1}), 1 / std::sqrt(M_PI) / 5, 0.003);
-  EXPECT_EQ(expected_loss({5, 6}, {0, 0}), 0);
-  EXPECT_EQ(expected_loss({6, 5}, {0, 0}), 1.0 / 6);
-  EXPECT_EQ(expected_loss({5}, {1}), 0);
-  EXPECT_EQ(expected_loss({}, {}), 0);
-  EXPECT_EQ(expected_loss({0, 1}, {1, 1}), 0) << "nothing to be relative to";
+TEST(Certainty, NeedsARival) {
+  EXPECT_FALSE(chances_of({}));
+  EXPECT_FALSE(chances_of(rounds_of({1}, 3, 0.01))) << "the best of one";
+  EXPECT_TRUE(chances_of(rounds_of({1, 2}, 3, 0.01)));
 }
 
-TEST(Certainty, CountsWhatWorkedAndTakesWhatHasNoErrorAsExact) {
-  EXPECT_FALSE(certainty_of({}));
-  EXPECT_FALSE(certainty_of({Outcome{}}));
-  Outcome empty;
-  empty.ok = true;
-  EXPECT_FALSE(certainty_of({empty}));
-  Outcome failed = confirmed(1, 5);
-  failed.ok = false;
-  const Certainty sure = certainty_of({failed, empty, confirmed(5, -1), confirmed(6, -1)}).value();
-  EXPECT_NEAR(sure.probability_best, 1, 1e-9);
-  EXPECT_EQ(sure.expected_loss, 0);
-  const Certainty unsure = certainty_of({confirmed(5, 1), confirmed(5, 1)}).value();
-  EXPECT_NEAR(unsure.probability_best, 0.5, 0.02);
-  EXPECT_NEAR(unsure.expected_loss, 1 / std::sqrt(M_PI) / 5, 0.003);
+TEST(Certainty, IsAShareOfOneAmongTheCandidates) {
+  const Chances chances = chances_of(rounds_of({1, 1, 1.05}, 6, 0.02)).value();
+  ASSERT_EQ(chances.of.size(), 3u);
+  EXPECT_NEAR(chances.of[0] + chances.of[1] + chances.of[2], 1, 1e-9);
+  EXPECT_EQ(chances.probability_best, chances.of[0]);
+  EXPECT_GE(chances.expected_loss, 0);
+}
+
+TEST(Certainty, EqualsShareTheChance) {
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) sum += chances_of(rounds_of({5, 5}, 6, 0.02, 0, seed))->probability_best / 30;
+  EXPECT_NEAR(sum, 0.5, 0.1);
+}
+
+TEST(Certainty, FarApartIsSure) {
+  for (const double sign : {1.0, -1.0}) {
+    const std::vector<double> best_first = sign > 0 ? std::vector<double>{1, 2, 3} : std::vector<double>{-3, -2, -1};
+    const Chances chances = chances_of(rounds_of(best_first, 3, 0.01)).value();
+    EXPECT_GT(chances.probability_best, 0.99) << sign;
+    EXPECT_LT(chances.expected_loss, 0.003) << sign;
+  }
+  const Chances wrong = chances_of(rounds_of({2, 1, 3}, 3, 0.001)).value();
+  EXPECT_LT(wrong.probability_best, 0.01) << "the first is whom the caller chose";
+  EXPECT_NEAR(wrong.expected_loss, 0.5, 0.02);
+}
+
+// The load of a round and the device's factor are shared: they make no difference of its candidates uncertain.
+TEST(Certainty, WhatARoundSharesIsNoNoise) {
+  const Chances drifting = chances_of(rounds_of({1, 1.05, 1.06}, 6, 0.005, 0.3)).value();
+  EXPECT_GT(drifting.probability_best, 0.97);
+  EXPECT_LT(drifting.expected_loss, 0.003);
+}
+
+// Candidates of different rounds compare over those that were in both.
+TEST(Certainty, RoundsOfDifferentLoadCompareOverTheirCommonCandidate) {
+  std::vector<std::vector<RoundValue>> candidates(3);
+  Random random(3);
+  const auto noise = [&] { return 1 + 0.003 * random.normal(); };
+  for (int r = 0; r < 6; ++r) {
+    const double load = r < 3 ? 1 : 1.5;
+    candidates[1].push_back({r, 1.1 * load * noise(), 0});
+    candidates[r < 3 ? 2 : 0].push_back({r, (r < 3 ? 1.2 : 1.0) * load * noise(), 0});
+  }
+  EXPECT_GT(chances_of(candidates)->probability_best, 0.95) << "1.5 under a load of 1.5 is less than 1.2 without";
+}
+
+TEST(Certainty, IsNoSurerThanTheRoundsAreOfThemselves) {
+  std::vector<std::vector<RoundValue>> same(2);
+  for (int r = 0; r < 3; ++r) same[0].push_back({r, 1, 0.05}), same[1].push_back({r, 1.02, 0.05});
+  EXPECT_LT(chances_of(same)->probability_best, 0.9) << "three equal readings by luck";
+}
+
+TEST(Certainty, FewRoundsSayLittleOfTheirNoise) {
+  double few = 0, many = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    few += chances_of(rounds_of({1, 1.04}, 3, 0.02, 0, seed))->probability_best / 20;
+    many += chances_of(rounds_of({1, 1.04}, 15, 0.02, 0, seed))->probability_best / 20;
+  }
+  EXPECT_LT(few, many);
+  EXPECT_GT(many, 0.97);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "ergotune/base/error.hpp"
@@ -121,10 +122,42 @@ TEST(Ranking, AConstraintHoldsAgainstTheBestOfAllWhereverThatStands) {
   EXPECT_GT(found[3].outcome.values[0], 50);  // what breaks the bound is worth less than all that hold it
 }
 
+TEST(Ranking, OfEqualsInWhatDecidesNoneIsDominated) {
+  const std::vector<Measurement> list{measured(1.4, 5), measured(1.2, 5), measured(1.0, 9), measured(1.3, 5)};
+  EXPECT_EQ(positions(ranked("lexicographic(time within 50 %, energy)", list)), (Positions{1, 3, 0, 2}));
+  EXPECT_EQ(positions(ranked("energy subject to time <= 2 * best(time)", list)), (Positions{1, 3, 0, 2}));
+  EXPECT_EQ(positions(ranked("energy subject to time >= 0.1", list)), (Positions{0, 3, 1, 2})) << "far from its bound";
+}
+
+TEST(Ranking, AnUnconfirmedResultIsExpectedUnderTheLoadOfTheConfirmation) {
+  const Objective time = Objective::parse({.text = "time"}, {});
+  const std::vector<Measurement> before{measured(1.0, 1), measured(1.1, 1), measured(1.2, 1)};
+  const std::vector<Measurement> after{measured(1.5, 1), measured(1.65, 1), measured(1.8, 1)};
+  std::vector<MeasuredTwice> pairs;
+  for (std::size_t i = 0; i < before.size(); ++i) pairs.emplace_back(&before[i], &after[i]);
+  const Repeats repeats = repeats_of(time, pairs);
+  EXPECT_NEAR(repeats.factor, 1.5, 1e-9);
+  EXPECT_NEAR(repeats.deviation, 0, 1e-9);
+  EXPECT_EQ(repeats.n, 3u);
+  const auto behind = unconfirmed(time, measured(1.3, 1), after[0], repeats);
+  ASSERT_TRUE(behind);
+  EXPECT_NEAR(behind->expected, 1.95, 1e-9);
+  EXPECT_NEAR(behind->expected_gain, 0, 1e-9);
+  EXPECT_FALSE(unconfirmed(time, measured(1.6, 1), after[0], repeats)) << "it does not read better";
+  EXPECT_NEAR(unconfirmed(time, measured(0.9, 1), after[0], repeats)->expected_gain, std::log(1 / 0.9), 1e-9);
+  EXPECT_FALSE(unconfirmed(Objective::parse({.text = "pareto(time, energy)"}, {}), before[0], after[0], repeats));
+  const Objective rate = Objective::parse({.text = "max energy"}, {});
+  const auto rival = unconfirmed(rate, measured(1, 3), measured(1, 2), {0.5, 0.1, 3});
+  ASSERT_TRUE(rival);
+  EXPECT_NEAR(rival->expected, 1.5, 1e-9);
+  EXPECT_LT(rival->expected_gain, 0.01);
+  EXPECT_GT(unconfirmed(rate, measured(1, 3), measured(1, 2), {1, 0.1, 3})->expected_gain, 0.3);
+}
+
 TEST(Ranking, TheBestOfTheConfirmedLeads) {
   const std::vector<Measurement> list{measured(1.0, 1), measured(1.2, 1), measured(1.1, 1), measured(0.9, 1)};
   EXPECT_EQ(positions(ranked("time", list, {1, 2})), (Positions{2, 3, 0, 1}));
-  EXPECT_EQ(positions(ranked("lexicographic(time within 50 %, energy)", list, {1})), (Positions{1, 0, 2, 3}));
+  EXPECT_EQ(positions(ranked("lexicographic(time within 50 %, energy)", list, {1})), (Positions{1, 3, 0, 2}));
 }
 
 TEST(Ranking, OfSeveralObjectivesTheFrontOnly) {

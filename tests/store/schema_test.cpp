@@ -37,7 +37,7 @@ class Schema : public WrittenFiles {
 TEST_F(Schema, AStoreSaysWhoseItIsAndOfWhichVersion) {
   { Store::open(file()); }
   EXPECT_EQ(number("PRAGMA application_id"), 0x4552474f);
-  EXPECT_EQ(number("PRAGMA user_version"), 3);
+  EXPECT_EQ(number("PRAGMA user_version"), 4);
 }
 
 TEST_F(Schema, StoresOfUnreleasedVersionsAreRefusedWithTheirVersion) {
@@ -65,11 +65,11 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   std::filesystem::remove(file());
   EXPECT_EQ(said(true), file().string() + ": there is no store here; \"ergotune tune\" makes one");
   { Store::open(file()); }
-  execute("PRAGMA user_version = 4");
+  execute("PRAGMA user_version = 5");
   for (const bool read_only : {false, true})
     EXPECT_EQ(
         said(read_only),
-        file().string() + ": this store has schema 4, and this ergotune knows up to 3: use a newer ergotune");
+        file().string() + ": this store has schema 5, and this ergotune knows up to 4: use a newer ergotune");
 }
 
 TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {

@@ -8,7 +8,6 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
-#include "ergotune/search/certainty.hpp"
 #include "ergotune/tune/session.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/prior.hpp"
@@ -76,13 +75,6 @@ TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
   EXPECT_LT(lost, 0.6 * lost_without);
   EXPECT_LT(told / kSeeds, 0.02);
   EXPECT_GT(told, 0);
-}
-
-TEST(Choice, ExpectedLossOfTwoIsWhatTheNormalDistributionGives) {
-  // E[max(0, a - b)] of equal means with errors 3 and 4: 5 / sqrt(2 pi)
-  EXPECT_NEAR(expected_loss({100, 100}, {3, 4}), 5 / std::sqrt(2 * M_PI) / 100, 5e-4);
-  EXPECT_NEAR(expected_loss({100, 200}, {1, 1}), 0, 1e-9);
-  EXPECT_EQ(expected_loss({100}, {5}), 0);
 }
 
 TEST(Racing, FollowsAMetricBackToTheTime) {

@@ -10,7 +10,6 @@
 
 #include "ergotune/base/error.hpp"
 #include "ergotune/base/random.hpp"
-#include "ergotune/search/certainty.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "measure/combine.hpp"
 
@@ -406,6 +405,62 @@ TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {
   EXPECT_EQ(result.evaluated, 30u) << "confirmation is no evaluation";
 }
 
+// A wide interval behind tight ones reaches as far as they do.
+TEST_F(SessionTest, ANoisyCandidateBehindTightRivalsIsConfirmed) {
+  evaluator.measure = [](const Configuration& c, int time) {
+    if (c[0] == Value(4) && c[1] == Value(4)) return timed(time == 0 ? 316e-6 : 250e-6, time == 0 ? 37e-6 : 1e-6);
+    return timed(300e-6 + 5e-6 * (c[0].as_real() * 3 + c[1].as_real()), 1e-9);
+  };
+  for (const char* text : {"time", "max 1/time"}) {
+    evaluator.measured.clear();
+    objective = Objective::parse({.text = text}, {});
+    const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
+    EXPECT_EQ(space.configuration(result.best[0].index), at(4, 4)) << text;
+    EXPECT_GT(evaluator.measured.at(*space.index_of(at(4, 4))), 1) << text;
+  }
+}
+
+// The load changes when the search is over: what it read is expected to have changed as much as what was measured again.
+TEST_F(SessionTest, RowsOfAnotherLoadAreComparedOverTheDrift) {
+  std::size_t searched = 0;
+  evaluator.measure = [&](const Configuration& c, int time) {
+    searched += time == 0;
+    Measurement m = bowl(c, time);
+    const double factor = searched == space.size() && time > 0 ? 4 + 0.01 * (time % 2) : 1;
+    m.quantities["time"].value *= factor;
+    return m;
+  };
+  Store store = open_store();
+  const std::int64_t id = session_of(store);
+  const SessionResult result = run(&store, id);
+  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
+  EXPECT_NEAR(result.search_repeats.factor, 4, 0.02);
+  int behind = 0;
+  for (std::size_t i = 1; i < result.best.size(); ++i) {
+    const auto why = unconfirmed(objective, result.best[i].measurement, result.best[0].measurement, result.search_repeats);
+    if (result.best[i].rounds > 0 || !why) continue;
+    ++behind;
+    EXPECT_GT(why->expected, *result.best[0].measurement.value("time")) << "not better under the same load";
+    EXPECT_LT(why->expected_gain, 0.003);
+  }
+  EXPECT_GT(behind, 0);
+  ASSERT_TRUE(store.runs(id)[0].certainty);
+  EXPECT_EQ(store.runs(id)[0].certainty->probability_best, result.probability_best) << "the store tells the same";
+}
+
+// Search values that do not repeat say little of what was not measured again: it is confirmed as well.
+TEST_F(SessionTest, WhereTheSearchDoesNotRepeatMoreIsConfirmed) {
+  evaluator.measure = [this](const Configuration& c, int time) {
+    const bool slow = (*space.index_of(c) * 7 + static_cast<std::size_t>(time) * 3) % 4 == 0;
+    return timed(slow ? 600e-6 : 200e-6, 1e-9);
+  };
+  const SessionResult result = run();
+  std::size_t again = 0;
+  for (const auto& [index, times] : evaluator.measured) again += times > 1;
+  EXPECT_GT(again, 10u);
+  EXPECT_LT(*result.probability_best, 0.9);
+}
+
 TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
@@ -577,17 +632,6 @@ TEST(Budget, IsParsedAndPrinted) {
   for (const char* bad : {"", "ten", "0", "-5", "1.5", "10 parsecs", "5,,6", "nan", "1e400"}) {
     EXPECT_THROW(Budget::parse(bad), UserError) << bad;
   }
-}
-
-TEST(Confirm, ProbabilityOfBeingBestIsThatOfNormals) {
-  const auto even = probability_of_being_best({1, 1}, {0.1, 0.1});
-  EXPECT_NEAR(even[0], 0.5, 0.02);
-  const auto sure = probability_of_being_best({1, 2}, {0.1, 0.1});
-  EXPECT_GT(sure[0], 0.999);
-  // P(X < Y) for a difference of one standard deviation of the difference: 0.841.
-  const auto one_sigma = probability_of_being_best({1, 1 + std::sqrt(2) * 0.1}, {0.1, 0.1});
-  EXPECT_NEAR(one_sigma[0], 0.841, 0.02);
-  EXPECT_TRUE(probability_of_being_best({}, {}).empty());
 }
 
 TEST(Confirm, RoundsAreCombinedWithTheirScatter) {

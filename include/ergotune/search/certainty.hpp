@@ -4,25 +4,32 @@
 #include <optional>
 #include <vector>
 
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/store/certainty.hpp"
 
 namespace ergotune {
 
-/// Of choosing the first of these values for the smallest: what it is expected to be above the smallest, as a share of its
-/// own, by sampling normal distributions with these errors. 0 where there is nothing to choose from.
-double expected_loss(const std::vector<double>& values, const std::vector<double>& errors);
-
-/// Probability for each value that it is the smallest, by the same sampling.
-std::vector<double> probability_of_being_best(const std::vector<double>& values, const std::vector<double>& errors);
-
-struct Certainty {
-  /// That the winner is the best of those that were confirmed beside each other.
-  double probability_best = 0;
-  /// What it is expected to be above the best of them, as a share of its value.
-  double expected_loss = 0;
+/// What a candidate took in one round of a confirmation. All candidates of a round share its number and its conditions.
+struct RoundValue {
+  int round = 0;
+  double value = 0;  ///< smaller is better
+  double standard_error = 0;
 };
 
-/// Of what was confirmed beside each other, the winner first; nullopt for none.
-std::optional<Certainty> certainty_of(const std::vector<Outcome>& confirmed);
+struct Chances : Certainty {
+  /// Of each candidate that it is the best; the first is probability_best.
+  std::vector<double> of;
+};
+
+/// Of choosing the first candidate, from the rounds of each; nullopt for fewer than two candidates. The logarithms of the
+/// values follow
+///
+///     candidate + round + noise
+///
+/// by Gibbs sampling with a fixed seed. A round's effect (the load and the clock of that minute, the device) is shared by its
+/// candidates, so it is no noise of their differences. Each candidate has its own noise; few rounds say little of it, so that
+/// the candidates' noises inform each other (marginally Student's t), and none is below what the rounds say of themselves.
+/// Candidates are spread as Student's t around their centre: of many that noise cannot tell apart, the one that reads best
+/// was lucky.
+std::optional<Chances> chances_of(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

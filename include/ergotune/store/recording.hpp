@@ -12,6 +12,7 @@
 
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/problem/problem.hpp"
+#include "ergotune/store/certainty.hpp"
 
 namespace ergotune {
 
@@ -39,6 +40,9 @@ struct Recording {
   ObjectiveSpec objective;
   /// Rows whose values are means of a confirmation's rounds, with what they were confirmed for.
   std::map<std::size_t, ObjectiveSpec> confirmed;
+  /// Of these rows: what the confirmation says of its winner, and what the search had measured.
+  std::map<std::size_t, Certainty> certainty;
+  std::map<std::size_t, Measurement> searched;
   std::vector<Metric> metrics;            ///< where the stored problem has them
   std::vector<std::string> warnings;      ///< "cut off after 898 entries; the cut line is lost"
 

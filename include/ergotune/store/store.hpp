@@ -12,6 +12,7 @@
 #include "ergotune/measure/measurement.hpp"
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/space/value.hpp"
+#include "ergotune/store/certainty.hpp"
 
 namespace ergotune {
 
@@ -41,6 +42,8 @@ struct RunInfo {
   std::string ended;  ///< why it stopped; empty as long as ended_at is 0
   /// Rounds of a finished confirmation; 0: it has confirmed nothing (yet).
   int confirmed = 0;
+  /// Of the winner of that confirmation; nullopt: it had no rivals, or an older version confirmed it.
+  std::optional<Certainty> certainty;
 };
 
 struct SessionInfo {
@@ -73,6 +76,8 @@ struct StoredRow {
   int rounds = 0;
   /// Of results(): what it was confirmed for.
   std::optional<ObjectiveSpec> confirmed_for;
+  /// Of results(), of what was confirmed: what the confirmation says of its winner.
+  std::optional<Certainty> certainty;
   /// Of results(), where it was confirmed: what it read when it was searched.
   std::optional<Measurement> searched;
 };
@@ -147,6 +152,7 @@ class Store {
   void set_phase(std::int64_t run, const std::string& phase);
   /// The run's confirmation is complete: from now on its rounds count.
   void set_confirmed(std::int64_t run, int rounds);
+  void set_certainty(std::int64_t run, const Certainty& certainty);
   void end_run(std::int64_t run, const std::string& why);
   std::vector<RunInfo> runs(std::int64_t session) const;
   /// Returns when every row added so far is on the disk. The destructor does the same.

@@ -35,6 +35,8 @@ struct Entry {
   /// Rounds of confirmation that the measurement is the mean of; 0: measured once.
   int rounds = 0;
   std::optional<ObjectiveSpec> confirmed_for;
+  /// What the confirmation says of its winner, where this one was confirmed.
+  std::optional<Certainty> certainty = {};
   /// Where it was confirmed: what it read when it was searched.
   std::optional<Measurement> searched;
   /// Which of several devices measured it; empty where it is the session's.
@@ -136,6 +138,8 @@ class Ledger : private RunJournal {
                const std::string& board = {});
   /// Adds a warning to what is known of a configuration in this run.
   void warn(ConfigurationIndex index, const std::string& warning) { entries_.at(index).measurement.warnings.push_back(warning); }
+  /// What the confirmation says of its winner.
+  void conclude(ConfigurationIndex winner, const Certainty& certainty);
   void end_run(const std::string& why);
 
   /// Measured by this ledger; rounds of confirmations are not counted.

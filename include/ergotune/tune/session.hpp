@@ -14,6 +14,7 @@
 #include "ergotune/problem/problem.hpp"
 #include "ergotune/search/importance.hpp"
 #include "ergotune/search/objective.hpp"
+#include "ergotune/search/ranking.hpp"
 #include "ergotune/search/strategy.hpp"
 #include "ergotune/store/store.hpp"
 #include "ergotune/tune/ledger.hpp"
@@ -89,6 +90,8 @@ struct Confidence {
   std::optional<double> probability_best;
   /// What it is expected to be above the best of them, as a share of its value; nullopt likewise.
   std::optional<double> expected_loss;
+  /// How the search's values repeated.
+  Repeats search_repeats;
 };
 
 struct SessionResult : Confidence {  // of best[0]

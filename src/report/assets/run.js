@@ -23,13 +23,15 @@ function answerCards(parent) {
   parent.append(cards);
 }
 
+// Why a row that reads better than the confirmed best stands behind it.
+const unconfirmed = row => row.unconfirmed ? ` (not confirmed: ${show(row.unconfirmed.expected, model.head.objective.unit)} expected, as the confirmed ones read ${digits(model.head.search_repeats.factor, 3)} times their search's value)` : '';
 function topTable(parent) {
   const head = model.head, o = head.objective;
   if (!head.top.length) return;
   const part = section(parent, `The ${head.top.length} best`);
   const names = head.quantities.filter(q => q !== o.name && head.top.some(r => r.q && r.q[q] !== undefined)).slice(0, 7);
   table(part, ['#', o.name, ...names, 'configuration'],
-    head.top.map((r, k) => [k + 1, sure(r) + show(r.v, o.unit) + interval(r), ...names.map(q => show(r.q[q], unitOf(q))),
+    head.top.map((r, k) => [k + 1, sure(r) + show(r.v, o.unit) + interval(r) + unconfirmed(r), ...names.map(q => show(r.q[q], unitOf(q))),
       element('button', {title: 'all about it', onclick: () => openDetail(rows.place.get(r.i))}, r.configuration)]), [0, 1, ...names.map((_, k) => k + 2)]);
 }
 function failureTable(parent) {
