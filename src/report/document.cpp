@@ -322,7 +322,8 @@ class ReportDocument {
 ReportSource open_report_source(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) Store::open(file, true);  // says what to do about one that is not there
-  ReportSource source{.recording = load_recording(file, session)};
+  ReportSource source;
+  source.recording = load_recording(file, session);
   if (!is_store(file)) return source;
   const Store store = Store::open(file, true);
   const SessionInfo found = pick_session(store, session);

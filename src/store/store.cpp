@@ -346,9 +346,8 @@ void Store::end_run(std::int64_t run, const std::string& why) {
 std::vector<RunInfo> Store::runs(std::int64_t session) const {
   std::vector<RunInfo> result;
   Statement rows(state_->database,
-                 fmt::format("SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
-                             "confirmed, {} FROM runs WHERE session = ? ORDER BY id",
-                             state_->version < 4 ? "NULL, NULL" : "probability_best, expected_loss"));
+                 "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
+                 "confirmed, probability_best, expected_loss FROM runs WHERE session = ? ORDER BY id");
   rows.bind(1, session);
   while (rows.step()) {
     RunInfo run;

@@ -230,7 +230,12 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    remember({.index = asked.wanted.index, .measurement = row.measurement, .board = row.board, .disturbed = result.disturbed});
+    Entry entry;
+    entry.index = asked.wanted.index;
+    entry.measurement = row.measurement;
+    entry.board = row.board;
+    entry.disturbed = result.disturbed;
+    remember(std::move(entry));
   } else if (row.kind == RowKind::reference) {
     factors_.add(row.board, row.measurement);
   }
