@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "evaluate/agent_protocol.hpp"
+#include "cluster/agent_protocol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ergotune;

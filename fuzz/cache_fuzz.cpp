@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/store/export.hpp"
-#include "ergotune/store/recording.hpp"
+#include "ergotune/error.hpp"
+#include "store/formats/export.hpp"
+#include "store/formats/recording.hpp"
 
 namespace {
 

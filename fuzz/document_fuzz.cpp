@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ergotune/space/expression.hpp"
-#include "space/expression_tree.hpp"
+#include "ergotune/space.hpp"
+#include "space/expression/expression_tree.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ergotune;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "power/helper_service.hpp"
+#include "helper/helper_service.hpp"
 
 namespace {
 

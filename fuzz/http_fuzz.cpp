@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "serve/request.hpp"
+#include "watch/request.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ergotune::serve;

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
-#include "ergotune/base/error.hpp"
-#include "power/journal.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/journal.hpp"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/observer_registry.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/observer_registry.hpp"
 #include "search/objective_text.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "ergotune/base/error.hpp"
-#include "power/helper_policy.hpp"
+#include "ergotune/error.hpp"
+#include "helper/helper_policy.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "evaluate/protocol.hpp"
+#include "evaluate/live/protocol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ergotune::protocol;

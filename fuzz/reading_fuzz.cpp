@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "device/packed_code.hpp"
-#include "ergotune/power/guardian.hpp"
-#include "power/command_sensor.hpp"
-#include "power/gpu_metrics.hpp"
-#include "power/guardian_report.hpp"
-#include "power/powersensor_stream.hpp"
+#include "power/guardian/guardian.hpp"
+#include "power/sensors/command_sensor.hpp"
+#include "power/sensors/gpu_metrics.hpp"
+#include "power/guardian/guardian_report.hpp"
+#include "power/powersensor/powersensor_stream.hpp"
 
 namespace {
 

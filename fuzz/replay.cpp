@@ -10,12 +10,12 @@
 #include <iterator>
 #include <map>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/kernel/wisdom.hpp"
-#include "evaluate/agent_protocol.hpp"
-#include "evaluate/protocol.hpp"
-#include "power/helper_protocol.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
+#include "kernel/wisdom.hpp"
+#include "cluster/agent_protocol.hpp"
+#include "evaluate/live/protocol.hpp"
+#include "power/helper/helper_protocol.hpp"
 
 #define TARGET(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
 #include "targets.inc"

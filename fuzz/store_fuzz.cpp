@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/store/recording.hpp"
-#include "ergotune/store/store.hpp"
+#include "ergotune/error.hpp"
+#include "store/formats/recording.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace {
 

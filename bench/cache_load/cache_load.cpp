@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <string>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/store/recording.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
+#include "ergotune/problem.hpp"
+#include "store/formats/recording.hpp"
 
 namespace {
 

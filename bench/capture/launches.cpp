@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "device/opencl_api.hpp"
+#include "device/opencl/opencl_api.hpp"
 
 using namespace ergotune::opencl;
 

@@ -10,16 +10,16 @@
 #include <fstream>
 #include <thread>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/measure/workload.hpp"
-#include "ergotune/problem/load.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
+#include "measure/timing/workload.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
-#include "measure/observation.hpp"
-#include "measure/problem_buffers.hpp"
-#include "measure/timing.hpp"
+#include "measure/observers/observation.hpp"
+#include "measure/buffers/problem_buffers.hpp"
+#include "measure/timing/timing.hpp"
 #include "verdict.hpp"
 
 namespace ergotune::bench {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::bench {
 namespace {

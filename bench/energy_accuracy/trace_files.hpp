@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/measure/energy.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune::bench {
 

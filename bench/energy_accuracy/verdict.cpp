@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune::bench {
 namespace {

@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "device/cuda_kernel.hpp"
-#include "device/opencl_program.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/launcher/launcher.hpp"
+#include "device/cuda/cuda_kernel.hpp"
+#include "device/opencl/opencl_program.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/launcher.hpp"
 
 namespace {
 

@@ -12,11 +12,11 @@
 #include <mutex>
 #include <thread>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/problem/load.hpp"
-#include "evaluate/channel.hpp"
-#include "evaluate/fleet.hpp"
-#include "evaluate/scheduler.hpp"
+#include "base/clock.hpp"
+#include "ergotune/problem.hpp"
+#include "evaluate/live/channel.hpp"
+#include "cluster/fleet.hpp"
+#include "evaluate/live/scheduler.hpp"
 #include "nodes.hpp"
 
 namespace ergotune::bench {

@@ -8,11 +8,11 @@
 #include <queue>
 #include <thread>
 
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/search/score.hpp"
-#include "ergotune/search/strategy.hpp"
+#include "base/statistics.hpp"
+#include "search/scoring/score.hpp"
+#include "ergotune/strategy.hpp"
 #include "nodes.hpp"
-#include "search/score_state.hpp"
+#include "search/scoring/score_state.hpp"
 
 namespace ergotune::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "cliffs.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/search/strategy.hpp"
-#include "ergotune/search/tune_strategy.hpp"
+#include "base/statistics.hpp"
+#include "ergotune/strategy.hpp"
+#include "search/scoring/tune_strategy.hpp"
 
 namespace ergotune::cliffs {
 namespace {

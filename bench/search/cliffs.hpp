@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/random.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::cliffs {
 

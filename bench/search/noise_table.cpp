@@ -7,9 +7,9 @@
 #include <deque>
 #include <thread>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/tune/session.hpp"
-#include "search/score_state.hpp"
+#include "ergotune/random.hpp"
+#include "tune/session/session.hpp"
+#include "search/scoring/score_state.hpp"
 
 namespace ergotune {
 namespace {

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "cliffs.hpp"
-#include "ergotune/evaluate/replay.hpp"
-#include "ergotune/search/pareto.hpp"
-#include "ergotune/search/strategy.hpp"
+#include "evaluate/recorded/replay.hpp"
+#include "search/pareto.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace ergotune {
 namespace {

@@ -30,9 +30,9 @@
 #include "pareto_table.hpp"
 #include "prior_table.hpp"
 #include "wall_table.hpp"
-#include "ergotune/evaluate/replay.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/search/strategy.hpp"
+#include "evaluate/recorded/replay.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include <deque>
 #include <thread>
 
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/search/strategy.hpp"
-#include "search/score_state.hpp"
+#include "base/statistics.hpp"
+#include "ergotune/strategy.hpp"
+#include "search/scoring/score_state.hpp"
 
 namespace ergotune {
 namespace {

@@ -17,15 +17,15 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "device/cuda_api.hpp"
-#include "device/opencl_program.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/problem/load.hpp"
+#include "device/cuda/cuda_api.hpp"
+#include "device/opencl/opencl_program.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
-#include "measure/loaded_round.hpp"
-#include "measure/problem_buffers.hpp"
+#include "measure/timing/loaded_round.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "base/hash.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/problem/device_profile.hpp"
-#include "ergotune/problem/load.hpp"
+#include "base/clock.hpp"
+#include "base/statistics.hpp"
+#include "problem/tables/device_profile.hpp"
+#include "ergotune/problem.hpp"
 
 namespace {
 

@@ -20,13 +20,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/evaluate/live.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/tune/session_setup.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
+#include "evaluate/live/live.hpp"
+#include "ergotune/problem.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace {
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/dynamic_library.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/device/device.hpp"
-#include "ergotune/measure/energy.hpp"
-#include "ergotune/measure/workload.hpp"
-#include "measure/observation.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
+#include "device/device.hpp"
+#include "measure/energy/energy.hpp"
+#include "measure/timing/workload.hpp"
+#include "measure/observers/observation.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,7 +1,7 @@
 // The same program with the launcher: the kernel is described by heat.toml, and each call says how large the work is.
 //   heat_tuned WIDTH HEIGHT STEPS
 #include <cstring>
-#include <ergotune/launcher/launcher.hpp>
+#include <ergotune/launcher.hpp>
 #include <string>
 #include <utility>
 

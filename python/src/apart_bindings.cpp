@@ -1,8 +1,8 @@
 // Rounds of several kernels taken apart, and what is attributed to each of them.
 #include "bindings.hpp"
-#include "ergotune/analysis/apart.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/tune/measure_one.hpp"
+#include "analysis/apart.hpp"
+#include "ergotune/error.hpp"
+#include "tune/session/measure_one.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -8,11 +8,11 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "ergotune/measure/measurement.hpp"
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/space/parameter.hpp"
-#include "ergotune/space/search_space.hpp"
-#include "ergotune/space/value.hpp"
+#include "ergotune/result.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
+#include "ergotune/space.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::python {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings.hpp"
-#include "ergotune/tune/session.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune::python {
 

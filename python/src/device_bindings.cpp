@@ -1,6 +1,6 @@
 // Devices as dicts.
 #include "bindings.hpp"
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune::python {
 

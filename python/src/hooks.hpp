@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "bindings.hpp"
-#include "ergotune/measure/observer.hpp"
-#include "ergotune/measure/runner.hpp"
+#include "ergotune/observer.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune::python {
 

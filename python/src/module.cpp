@@ -2,7 +2,7 @@
 #include <string>
 
 #include "bindings.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "tensors.hpp"
 
 namespace {

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "bindings.hpp"
-#include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/problem/problem.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/problem.hpp"
 #include "tensors.hpp"
 
 namespace ergotune::python {

@@ -1,6 +1,6 @@
 // The table of quantities.
 #include "bindings.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune::python {
 

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "bindings.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "bindings.hpp"
 #include "board_values.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/power/guardian.hpp"
-#include "ergotune/problem/check.hpp"
-#include "ergotune/problem/setting_table.hpp"
-#include "ergotune/tune/plan.hpp"
-#include "ergotune/tune/session_setup.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "power/guardian/guardian.hpp"
+#include "problem/check.hpp"
+#include "problem/tables/setting_table.hpp"
+#include "tune/plans/plan.hpp"
+#include "tune/session/session_setup.hpp"
 #include "hooks.hpp"
 
 namespace ergotune::python {

@@ -1,8 +1,8 @@
 // Search spaces as sequences of configurations.
 #include "bindings.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -1,7 +1,7 @@
 // Recorded results as NumPy columns.
 #include "bindings.hpp"
-#include "ergotune/report/report.hpp"
-#include "ergotune/store/recording.hpp"
+#include "report/report.hpp"
+#include "store/formats/recording.hpp"
 
 namespace ergotune::python {
 namespace {

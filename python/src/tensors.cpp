@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/device/device.hpp"
+#include "ergotune/error.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -1,5 +1,5 @@
 #include "bindings.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::python {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "bindings.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/steps.hpp"
-#include "ergotune/tune/online.hpp"
+#include "ergotune/error.hpp"
+#include "problem/steps.hpp"
+#include "tune/online/online.hpp"
 
 namespace ergotune::python {
 namespace {

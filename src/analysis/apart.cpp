@@ -1,4 +1,4 @@
-#include "ergotune/analysis/apart.hpp"
+#include "analysis/apart.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/steps.hpp"
+#include "ergotune/error.hpp"
+#include "problem/steps.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/analysis/attribution.hpp"
+#include "analysis/attribution.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <bit>
 #include <cmath>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/analysis/centrality.hpp"
+#include "analysis/centrality.hpp"
 
 #include <algorithm>
 #include <cmath>

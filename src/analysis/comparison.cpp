@@ -1,4 +1,4 @@
-#include "ergotune/analysis/comparison.hpp"
+#include "analysis/comparison.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <span>
 #include <unordered_map>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/search/ranking.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "search/ranking.hpp"
 
 namespace ergotune {
 namespace {

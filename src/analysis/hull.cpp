@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ergotune/analysis/tradeoff.hpp"
+#include "analysis/tradeoff.hpp"
 
 namespace ergotune {
 std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const double> y) {

@@ -1,4 +1,4 @@
-#include "ergotune/analysis/influence.hpp"
+#include "analysis/influence.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 #include <map>
 #include <numeric>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/problem/quantity.hpp"
-#include "problem/counter_names.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
+#include "problem/tables/quantity.hpp"
+#include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/analysis/influence_figures.hpp"
+#include "analysis/influence_figures.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "ergotune/analysis/svg_chart.hpp"
+#include "analysis/svg_chart.hpp"
 
 namespace ergotune {
 namespace {

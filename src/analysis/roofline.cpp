@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ergotune/analysis/influence.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "analysis/influence.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {

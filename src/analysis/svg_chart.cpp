@@ -1,4 +1,4 @@
-#include "ergotune/analysis/svg_chart.hpp"
+#include "analysis/svg_chart.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "ergotune/analysis/temperature_study.hpp"
+#include "analysis/temperature_study.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

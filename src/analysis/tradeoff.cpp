@@ -1,12 +1,12 @@
-#include "ergotune/analysis/tradeoff.hpp"
+#include "analysis/tradeoff.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
 
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/search/pareto.hpp"
+#include "base/statistics.hpp"
+#include "search/pareto.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 
 #include <ctime>
 

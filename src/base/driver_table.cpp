@@ -1,6 +1,6 @@
 #include "base/driver_table.hpp"
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 
 namespace ergotune {
 

@@ -1,4 +1,4 @@
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 
 namespace ergotune {
 

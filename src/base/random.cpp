@@ -1,4 +1,4 @@
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 #include <bit>
 #include <cmath>

@@ -33,7 +33,7 @@
 #include <variant>
 #include <vector>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 

@@ -1,4 +1,4 @@
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 
 namespace ergotune {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 [[noreturn]] inline void malformed_toml() {

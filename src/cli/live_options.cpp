@@ -5,9 +5,9 @@
 
 #include <cctype>
 
-#include "ergotune/evaluate/replay.hpp"
-#include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/problem/load.hpp"
+#include "evaluate/recorded/replay.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune::cli {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/verb.hpp"
-#include "ergotune/problem/setting_table.hpp"
-#include "ergotune/tune/session_setup.hpp"
+#include "problem/tables/setting_table.hpp"
+#include "tune/session/session_setup.hpp"
 #include "report/result_json.hpp"
 
 namespace ergotune::cli {

@@ -15,9 +15,9 @@
 #include <system_error>
 
 #include "cli/command.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/guardian.hpp"
-#include "ergotune/store/store.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/guardian.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune::cli {
 

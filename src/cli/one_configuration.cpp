@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
-#include "space/expression_tokens.hpp"
+#include "space/expression/expression_tokens.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ergotune/tune/session_setup.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune::cli {
 

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/guardian.hpp"
-#include "ergotune/problem/program.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/guardian.hpp"
+#include "problem/program.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/power/control.hpp"
+#include "power/controls/control.hpp"
 
 namespace ergotune::cli {
 

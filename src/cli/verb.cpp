@@ -13,7 +13,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::cli {
 

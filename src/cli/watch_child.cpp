@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::cli {
 namespace {

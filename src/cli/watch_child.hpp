@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune::cli {
 

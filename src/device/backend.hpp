@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::device {
 

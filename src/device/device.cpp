@@ -1,5 +1,5 @@
 // What a device need not have: parts of buffers, pinned memory, further queues, things of somebody else's.
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 #include <fmt/format.h>
 

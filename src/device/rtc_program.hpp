@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "device/nvrtc_api.hpp"
-#include "ergotune/device/device.hpp"
+#include "device/cuda/nvrtc_api.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::nvrtc {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "ergotune/evaluate/evaluator.hpp"
+#include "evaluate/evaluator.hpp"
 
 namespace ergotune {
 

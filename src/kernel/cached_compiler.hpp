@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 #include "kernel/compile_cache.hpp"
 
 namespace ergotune {

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/serialise.hpp"
-#include "ergotune/base/error.hpp"
-#include "problem/includes.hpp"
+#include "ergotune/error.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune {
 

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "device/backend.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "problem/checks.hpp"
 #include "problem/code_names.hpp"
-#include "problem/includes.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
-#include "ergotune/problem/problem.hpp"
+#include "device/device.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "device/backend.hpp"
-#include "space/expression_tree.hpp"
+#include "space/expression/expression_tree.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

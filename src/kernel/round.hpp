@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
-#include "ergotune/problem/problem.hpp"
+#include "device/device.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 

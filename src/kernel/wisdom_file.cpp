@@ -11,11 +11,11 @@
 #include <set>
 #include <thread>
 
-#include "base/file_lock.hpp"
+#include "base/process/file_lock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/kernel/wisdom.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/kernel/wisdom_key.hpp"
+#include "kernel/wisdom_key.hpp"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -9,12 +9,12 @@
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/device_profile.hpp"
+#include "ergotune/error.hpp"
+#include "problem/tables/device_profile.hpp"
 #include "kernel/configure.hpp"
-#include "problem/includes.hpp"
-#include "problem/source_text.hpp"
-#include "space/expression_tokens.hpp"
+#include "problem/files/includes.hpp"
+#include "problem/files/source_text.hpp"
+#include "space/expression/expression_tokens.hpp"
 
 namespace ergotune {
 namespace {

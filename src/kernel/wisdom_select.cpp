@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/wisdom.hpp"
 #include "base/json_depth.hpp"
 #include "kernel/kernel_launcher_wisdom.hpp"
 

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <sstream>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/files.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/launcher/launcher.h"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/launcher.h"
+#include "ergotune/problem.hpp"
 #include "launcher/tuned_kernel.hpp"
 
 using namespace ergotune;

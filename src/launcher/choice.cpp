@@ -1,9 +1,9 @@
 // Which configuration a launch is given.
 #include <fmt/format.h>
 
-#include "base/environment.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/kernel/wisdom_key.hpp"
+#include "base/process/environment.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/tuned_kernel.hpp"
 

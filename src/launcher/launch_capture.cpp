@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/files.hpp"
 #include "base/npy.hpp"
 #include "base/toml.hpp"
 #include "device/backend.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/scalar_bits.hpp"
 #include "problem/checks.hpp"
-#include "problem/includes.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune::launcher {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem/problem.hpp"
+#include "ergotune/problem.hpp"
 #include "launcher/native.hpp"
 
 namespace ergotune::launcher {

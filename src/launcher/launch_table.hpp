@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/space/value.hpp"
+#include "ergotune/space.hpp"
 #include "launcher/native.hpp"
 
 namespace ergotune::launcher {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
-#include "ergotune/launcher/launcher.h"
+#include "device/device.hpp"
+#include "ergotune/launcher.h"
 
 namespace ergotune::launcher {
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <mutex>
 
-#include "device/cuda_kernel.hpp"
-#include "device/hip_platform.hpp"
-#include "ergotune/base/error.hpp"
+#include "device/cuda/cuda_kernel.hpp"
+#include "device/hip/hip_platform.hpp"
+#include "ergotune/error.hpp"
 #include "launcher/native.hpp"
 
 namespace ergotune::launcher {

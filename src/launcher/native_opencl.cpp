@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "device/opencl_program.hpp"
-#include "ergotune/base/error.hpp"
+#include "device/opencl/opencl_program.hpp"
+#include "ergotune/error.hpp"
 #include "launcher/native.hpp"
 
 namespace ergotune::launcher {

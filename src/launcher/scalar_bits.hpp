@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ergotune/problem/problem.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune::launcher {
 

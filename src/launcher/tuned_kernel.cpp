@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "device/backend.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/kernel/wisdom_key.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/scalar_bits.hpp"
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/kernel/wisdom.hpp"
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/space/search_space.hpp"
+#include "kernel/wisdom.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 #include "kernel/compile_cache.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/background.hpp"

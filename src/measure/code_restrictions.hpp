@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/measure/measurement.hpp"
-#include "ergotune/problem/problem.hpp"
+#include "ergotune/result.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "base/statistics.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {

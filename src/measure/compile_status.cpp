@@ -1,6 +1,6 @@
 #include "measure/compile_status.hpp"
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune {
 

@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "ergotune/measure/measurement.hpp"
+#include "ergotune/result.hpp"
 
 namespace ergotune {
 

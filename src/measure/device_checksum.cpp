@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune {
 

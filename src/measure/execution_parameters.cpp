@@ -1,4 +1,4 @@
-#include "ergotune/measure/execution_parameters.hpp"
+#include "measure/execution_parameters.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

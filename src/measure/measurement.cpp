@@ -1,11 +1,11 @@
-#include "ergotune/measure/measurement.hpp"
+#include "ergotune/result.hpp"
 
 #include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "ergotune/base/statistics.hpp"
-#include "measure/estimate.hpp"
-#include "measure/timing.hpp"
+#include "base/statistics.hpp"
+#include "measure/timing/estimate.hpp"
+#include "measure/timing/timing.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,8 +1,8 @@
 // What the kernels of a round take each, as they run together.
 #pragma once
 
-#include "ergotune/measure/measurement.hpp"
-#include "measure/loaded_round.hpp"
+#include "ergotune/result.hpp"
+#include "measure/timing/loaded_round.hpp"
 
 namespace ergotune {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/space/expression.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
 

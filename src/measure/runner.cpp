@@ -1,23 +1,23 @@
-#include "ergotune/measure/runner.hpp"
+#include "measure/runner.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/observer_registry.hpp"
-#include "ergotune/power/control.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "power/controls/control.hpp"
 #include "kernel/configure.hpp"
-#include "measure/clock_watch.hpp"
+#include "measure/energy/clock_watch.hpp"
 #include "measure/code_restrictions.hpp"
-#include "measure/kernel_checks.hpp"
-#include "measure/loaded_round.hpp"
+#include "measure/verify/kernel_checks.hpp"
+#include "measure/timing/loaded_round.hpp"
 #include "measure/mix.hpp"
-#include "measure/observation.hpp"
-#include "measure/output_check.hpp"
-#include "measure/problem_buffers.hpp"
-#include "measure/timing.hpp"
+#include "measure/observers/observation.hpp"
+#include "measure/verify/output_check.hpp"
+#include "measure/buffers/problem_buffers.hpp"
+#include "measure/timing/timing.hpp"
 
 namespace ergotune {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/model/power_model.hpp"
+#include "model/power_model.hpp"
 
 namespace ergotune {
 

@@ -1,4 +1,4 @@
-#include "ergotune/model/execution_kind.hpp"
+#include "model/execution_kind.hpp"
 
 #include <algorithm>
 #include <cctype>

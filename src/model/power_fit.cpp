@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune::model {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/least_squares.hpp"
-#include "ergotune/model/power_model.hpp"
+#include "model/power_model.hpp"
 
 namespace ergotune::model {
 

@@ -1,4 +1,4 @@
-#include "ergotune/model/power_model.hpp"
+#include "model/power_model.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 #include "model/power_fit.hpp"
 
 namespace ergotune {

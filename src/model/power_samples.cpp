@@ -1,4 +1,4 @@
-#include "ergotune/model/power_samples.hpp"
+#include "model/power_samples.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/model/execution_kind.hpp"
+#include "ergotune/error.hpp"
+#include "model/execution_kind.hpp"
 
 namespace ergotune {
 namespace {

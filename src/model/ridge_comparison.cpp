@@ -1,4 +1,4 @@
-#include "ergotune/model/ridge_comparison.hpp"
+#include "model/ridge_comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/least_squares.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/pci_address.hpp"
 
 namespace ergotune::nvml {

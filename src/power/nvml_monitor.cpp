@@ -7,7 +7,7 @@
 
 #include "base/files.hpp"
 #include "power/nvml_library.hpp"
-#include "power/sensor_family.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {

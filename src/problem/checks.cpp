@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/problem/program.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "problem/program.hpp"
+#include "problem/tables/quantity.hpp"
 #include "problem/code_names.hpp"
 #include "problem/names.hpp"
 

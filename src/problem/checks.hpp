@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/problem/problem.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 

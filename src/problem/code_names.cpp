@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ergotune/problem/quantity.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 

@@ -1,14 +1,14 @@
-#include "ergotune/problem/identity.hpp"
+#include "problem/identity.hpp"
 
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "ergotune/problem/program.hpp"
+#include "problem/program.hpp"
 #include "problem/code_names.hpp"
 #include "problem/compiled_code.hpp"
-#include "problem/document.hpp"
-#include "problem/includes.hpp"
-#include "problem/source_text.hpp"
+#include "problem/files/document.hpp"
+#include "problem/files/includes.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune {
 namespace {

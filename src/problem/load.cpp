@@ -1,4 +1,4 @@
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/files.hpp"
-#include "problem/load_toml.hpp"
+#include "problem/files/load_toml.hpp"
 
 namespace ergotune {
 

@@ -1,4 +1,4 @@
-#include "ergotune/problem/problem.hpp"
+#include "ergotune/problem.hpp"
 
 #include <algorithm>
 #include <array>

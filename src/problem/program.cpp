@@ -1,10 +1,10 @@
-#include "ergotune/problem/program.hpp"
+#include "problem/program.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/files.hpp"
 
 namespace ergotune {

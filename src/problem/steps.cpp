@@ -1,11 +1,11 @@
-#include "ergotune/problem/steps.hpp"
+#include "problem/steps.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 

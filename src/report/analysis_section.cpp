@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/analysis/centrality.hpp"
-#include "ergotune/analysis/influence.hpp"
-#include "ergotune/analysis/tradeoff.hpp"
+#include "analysis/centrality.hpp"
+#include "analysis/influence.hpp"
+#include "analysis/tradeoff.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ergotune/store/recording.hpp"
+#include "store/formats/recording.hpp"
 
 namespace ergotune {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/analysis/comparison.hpp"
+#include "analysis/comparison.hpp"
 
 namespace ergotune {
 

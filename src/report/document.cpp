@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/problem/quantity.hpp"
-#include "ergotune/search/importance.hpp"
-#include "ergotune/search/ranking.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
+#include "problem/tables/quantity.hpp"
+#include "search/importance.hpp"
+#include "search/ranking.hpp"
 #include "report/analysis_section.hpp"
 #include "search/known_names.hpp"
-#include "store/failure_groups.hpp"
+#include "store/sqlite/failure_groups.hpp"
 
 namespace ergotune {
 namespace {

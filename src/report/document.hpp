@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "ergotune/search/objective.hpp"
-#include "ergotune/store/recording.hpp"
-#include "ergotune/store/store.hpp"
+#include "search/objective.hpp"
+#include "store/formats/recording.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 

@@ -1,6 +1,6 @@
 #include "report/page.hpp"
 
-#include "ergotune/analysis/svg_chart.hpp"
+#include "analysis/svg_chart.hpp"
 
 extern "C" {
 extern const char ergotune_embedded_report_page[];

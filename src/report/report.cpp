@@ -1,4 +1,4 @@
-#include "ergotune/report/report.hpp"
+#include "report/report.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/files.hpp"
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 #include "report/document.hpp"
 #include "report/page.hpp"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "ergotune/measure/measurement.hpp"
-#include "ergotune/space/parameter.hpp"
+#include "ergotune/result.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
 

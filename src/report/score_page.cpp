@@ -1,10 +1,10 @@
-#include "ergotune/report/score_page.hpp"
+#include "report/score_page.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ergotune/analysis/svg_chart.hpp"
+#include "analysis/svg_chart.hpp"
 
 namespace ergotune {
 namespace {

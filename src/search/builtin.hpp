@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace ergotune::search {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "search/moves.hpp"
+#include "search/heuristics/moves.hpp"
 
 namespace ergotune::search {
 

@@ -1,11 +1,11 @@
-#include "ergotune/search/certainty.hpp"
+#include "search/certainty.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/search/importance.hpp"
+#include "search/importance.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ergotune/base/statistics.hpp"
-#include "search/gaussian_process.hpp"
+#include "base/statistics.hpp"
+#include "search/models/gaussian_process.hpp"
 
 namespace ergotune {
 namespace {

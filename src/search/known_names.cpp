@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ergotune/problem/program.hpp"
-#include "ergotune/problem/quantity.hpp"
+#include "problem/program.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/store/recording.hpp"
+#include "ergotune/problem.hpp"
+#include "store/formats/recording.hpp"
 
 namespace ergotune {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::search {
 

@@ -1,4 +1,4 @@
-#include "ergotune/search/objective.hpp"
+#include "search/objective.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "ergotune/problem/quantity.hpp"
-#include "ergotune/search/pareto.hpp"
+#include "problem/tables/quantity.hpp"
+#include "search/pareto.hpp"
 #include "measure/propagate.hpp"
 #include "search/objective_text.hpp"
 #include "search/objective_unit.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "space/expression_tokens.hpp"
+#include "space/expression/expression_tokens.hpp"
 
 namespace ergotune::search {
 namespace {

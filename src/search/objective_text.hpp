@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem/problem.hpp"
-#include "ergotune/space/expression.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::search {
 

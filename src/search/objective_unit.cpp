@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "ergotune/problem/quantity.hpp"
+#include "problem/tables/quantity.hpp"
 #include "measure/propagate.hpp"
 #include "search/objective_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "ergotune/search/pareto.hpp"
+#include "search/pareto.hpp"
 
 #include <algorithm>
 #include <limits>

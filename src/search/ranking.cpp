@@ -1,4 +1,4 @@
-#include "ergotune/search/ranking.hpp"
+#include "search/ranking.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

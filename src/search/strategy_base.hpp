@@ -7,7 +7,7 @@
 #include <deque>
 #include <vector>
 
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/strategy.hpp"
 #include "search/memory.hpp"
 
 namespace ergotune::search {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::search {
 

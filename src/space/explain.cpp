@@ -11,9 +11,9 @@
 #include <system_error>
 #include <thread>
 
-#include "base/processors.hpp"
-#include "space/expression_tokens.hpp"
-#include "space/layer_builder.hpp"
+#include "base/process/processors.hpp"
+#include "space/expression/expression_tokens.hpp"
+#include "space/build/layer_builder.hpp"
 #include "space/search_space_state.hpp"
 
 namespace ergotune {

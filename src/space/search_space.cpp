@@ -1,4 +1,4 @@
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cassert>
 #include <numeric>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 #include "space/search_space_state.hpp"
 
 namespace ergotune {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/space/search_space.hpp"
-#include "space/builder.hpp"
+#include "ergotune/space.hpp"
+#include "space/build/builder.hpp"
 
 namespace ergotune {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 

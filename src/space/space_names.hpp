@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "ergotune/space/search_space.hpp"
-#include "space/program.hpp"
+#include "ergotune/space.hpp"
+#include "space/expression/program.hpp"
 
 namespace ergotune {
 

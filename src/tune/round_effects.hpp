@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ergotune/search/certainty.hpp"
+#include "search/certainty.hpp"
 
 namespace ergotune {
 

@@ -1,11 +1,11 @@
 // Rounds taken apart: which are measured, what runs in them, and what is made of them.
-#include "ergotune/analysis/apart.hpp"
+#include "analysis/apart.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

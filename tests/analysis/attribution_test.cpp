@@ -1,5 +1,5 @@
 // What is attributed to kernels: the axioms that Shapley values are known by, and errors that add up.
-#include "ergotune/analysis/attribution.hpp"
+#include "analysis/attribution.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

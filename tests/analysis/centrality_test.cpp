@@ -1,11 +1,11 @@
-#include "ergotune/analysis/centrality.hpp"
+#include "analysis/centrality.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

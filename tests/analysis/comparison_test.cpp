@@ -1,10 +1,10 @@
-#include "ergotune/analysis/comparison.hpp"
+#include "analysis/comparison.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/analysis/influence.hpp"
+#include "analysis/influence.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ergotune/analysis/influence_figures.hpp"
-#include "ergotune/base/random.hpp"
+#include "analysis/influence_figures.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,11 +1,11 @@
-#include "ergotune/analysis/temperature_study.hpp"
+#include "analysis/temperature_study.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

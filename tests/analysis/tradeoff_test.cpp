@@ -1,4 +1,4 @@
-#include "ergotune/analysis/tradeoff.hpp"
+#include "analysis/tradeoff.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/analysis/svg_chart.hpp"
-#include "ergotune/search/pareto.hpp"
+#include "analysis/svg_chart.hpp"
+#include "search/pareto.hpp"
 
 namespace ergotune {
 namespace {

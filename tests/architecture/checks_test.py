@@ -34,14 +34,14 @@ class Checks(unittest.TestCase):
 
     def test_a_tree_in_order_passes(self):
         self.put("src/power/a.cpp", '#include <fmt/format.h>\n#include "base/x.hpp"\n#include "power/a.hpp"\n')
-        self.put("src/helper/main.cpp", '#include "power/a.hpp"\n#include "helper/b.hpp"\n')
+        self.put("extensions/helper/main.cpp", '#include "power/a.hpp"\n#include "helper/b.hpp"\n')
         self.assertEqual(self.places("check-includes"), set())
 
     def test_an_include_of_a_layer_above_or_unnamed_is_found(self):
         self.put("src/base/a.cpp", '// a comment\n#include "power/b.hpp"\n')
         self.put("src/device/a.cpp", '#include "power/b.hpp"\n')
-        self.put("src/helper/main.cpp", '#include "device/device.hpp"\n')
-        self.assertEqual(self.places("check-includes"), {"src/base/a.cpp:2", "src/device/a.cpp:1", "src/helper/main.cpp:1"})
+        self.put("extensions/helper/main.cpp", '#include "device/device.hpp"\n')
+        self.assertEqual(self.places("check-includes"), {"src/base/a.cpp:2", "src/device/a.cpp:1", "extensions/helper/main.cpp:1"})
 
     def test_a_public_header_with_heavy_or_private_includes_is_found(self):
         self.put("include/ergotune/base/a.hpp", '#include <map>\n#include <nlohmann/json.hpp>\n#include "base/private.hpp"\n')

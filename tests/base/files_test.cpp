@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <string>
 
-#include "base/leftovers.hpp"
-#include "ergotune/base/error.hpp"
+#include "base/process/leftovers.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

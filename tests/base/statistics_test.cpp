@@ -1,4 +1,4 @@
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -9,15 +9,15 @@
 #include <future>
 #include <thread>
 
-#include "base/descendants.hpp"
+#include "base/process/descendants.hpp"
 #include "base/dynamic_library.hpp"
-#include "base/environment.hpp"
+#include "base/process/environment.hpp"
 #include "base/hash.hpp"
-#include "base/process.hpp"
-#include "base/processors.hpp"
-#include "base/shell_words.hpp"
+#include "base/process/process.hpp"
+#include "base/process/processors.hpp"
+#include "base/process/shell_words.hpp"
 #include "base/sysfs.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "device/cuda_api.hpp"
+#include "device/cuda/cuda_api.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

@@ -1,7 +1,7 @@
 // Whether Fortran can be compiled here; tests that need it skip with a message otherwise.
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune {
 

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "device/backend.hpp"
-#include "device/hip_api.hpp"
-#include "device/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
+#include "device/hip/hiprtc_api.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 #include "device_fixtures.hpp"
 
 namespace ergotune {

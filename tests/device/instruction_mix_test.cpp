@@ -1,5 +1,5 @@
 // Static counts of instructions, from texts as the tools write them.
-#include "device/instruction_mix.hpp"
+#include "device/cuda/instruction_mix.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/environment.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/device/device.hpp"
+#include "base/process/environment.hpp"
+#include "ergotune/error.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::device {
 namespace {

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "device/packed_code.hpp"
-#include "device/nvrtc_api.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

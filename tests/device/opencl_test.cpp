@@ -8,7 +8,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "device/opencl_program.hpp"
+#include "device/opencl/opencl_program.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

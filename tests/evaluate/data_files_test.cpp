@@ -1,5 +1,5 @@
 // Arrays given in memory reach workers as files.
-#include "evaluate/data_files.hpp"
+#include "evaluate/live/data_files.hpp"
 
 #include <gtest/gtest.h>
 

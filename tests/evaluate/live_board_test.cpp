@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/evaluate/live.hpp"
-#include "ergotune/power/guardian.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "evaluate/live/live.hpp"
+#include "power/guardian/guardian.hpp"
+#include "ergotune/problem.hpp"
 #include "evaluate/scripted_workers.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"

@@ -1,6 +1,6 @@
 // The live evaluators against real devices of this machine: host functions, and worker processes of the
 // command.
-#include "ergotune/evaluate/live.hpp"
+#include "evaluate/live/live.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "evaluate/one_processor.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 // What is the machine's fault is no configuration's result: the session ends and says what to do.
-#include "evaluate/machine_fault.hpp"
+#include "evaluate/live/machine_fault.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/evaluate/live.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "evaluate/live/live.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

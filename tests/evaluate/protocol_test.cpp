@@ -1,4 +1,4 @@
-#include "evaluate/protocol.hpp"
+#include "evaluate/live/protocol.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -7,8 +7,8 @@
 
 #include <thread>
 
-#include "ergotune/base/random.hpp"
-#include "evaluate/channel.hpp"
+#include "ergotune/random.hpp"
+#include "evaluate/live/channel.hpp"
 
 namespace ergotune::protocol {
 namespace {

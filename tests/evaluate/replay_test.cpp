@@ -1,10 +1,10 @@
-#include "ergotune/evaluate/replay.hpp"
+#include "evaluate/recorded/replay.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
 // The live evaluator's scheduler over scripted workers.
-#include "evaluate/scheduler.hpp"
+#include "evaluate/live/scheduler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "evaluate/one_processor.hpp"
 #include "evaluate/scripted_workers.hpp"
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "evaluate/scheduler.hpp"
+#include "evaluate/live/scheduler.hpp"
 
 namespace ergotune::test {
 

@@ -1,11 +1,11 @@
-#include "ergotune/evaluate/simulated.hpp"
+#include "evaluate/recorded/simulated.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,15 +1,15 @@
 // Clocks beside the runner: a slot's controls on a Tegra tree, alone and under the scheduler with scripted
 // workers.
-#include "evaluate/slot_controls.hpp"
+#include "evaluate/live/slot_controls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 #include "evaluate/scripted_workers.hpp"
-#include "measure/clock_watch.hpp"
+#include "measure/energy/clock_watch.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian_host.hpp"
 

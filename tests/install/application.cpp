@@ -1,6 +1,6 @@
 #include <cstdio>
-#include <ergotune/search/strategy.hpp>
-#include <ergotune/space/search_space.hpp>
+#include <ergotune/strategy.hpp>
+#include <ergotune/space.hpp>
 
 // Tunes anything that can be called: here a made-up cost that is least at block_size 128, unroll 4.
 double cost(const ergotune::Configuration& c) {

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/process.hpp"
-#include "ergotune/power/guardian.hpp"
+#include "base/process/process.hpp"
+#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian_host.hpp"
-#include "power/journal.hpp"
+#include "power/guardian/journal.hpp"
 
 namespace ergotune {
 namespace {

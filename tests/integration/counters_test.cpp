@@ -9,10 +9,10 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/environment.hpp"
-#include "base/process.hpp"
-#include "ergotune/problem/quantity.hpp"
-#include "problem/counter_names.hpp"
+#include "base/process/environment.hpp"
+#include "base/process/process.hpp"
+#include "problem/tables/quantity.hpp"
+#include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {

@@ -13,16 +13,16 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/power/guardian.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
-#include "power/control_backends.hpp"
+#include "power/controls/control_backends.hpp"
 #include "power/guardian_host.hpp"
-#include "power/helper_protocol.hpp"
+#include "power/helper/helper_protocol.hpp"
 
 namespace ergotune {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
-#include "device/nvrtc_api.hpp"
-#include "ergotune/measure/runner.hpp"
-#include "ergotune/problem/device_profile.hpp"
-#include "ergotune/problem/load.hpp"
+#include "device/cuda/nvrtc_api.hpp"
+#include "measure/runner.hpp"
+#include "problem/tables/device_profile.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 using namespace ergotune;

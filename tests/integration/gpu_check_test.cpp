@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune {
 namespace {

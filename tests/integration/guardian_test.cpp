@@ -13,10 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/power/guardian.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
+#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian_host.hpp"

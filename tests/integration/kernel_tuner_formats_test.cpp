@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune {
 namespace {

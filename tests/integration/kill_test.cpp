@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
 

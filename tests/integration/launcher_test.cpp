@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "base/files.hpp"
-#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/wisdom.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {

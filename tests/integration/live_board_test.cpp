@@ -17,8 +17,8 @@
 #include <optional>
 #include <thread>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/nvml/live_kernel.hpp"
 #include "integration/support/command.hpp"

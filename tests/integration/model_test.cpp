@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "integration/support/command.hpp"
 #include "recorded_data.hpp"
 

@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "base/files.hpp"
-#include "ergotune/store/store.hpp"
+#include "store/sqlite/store.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune {

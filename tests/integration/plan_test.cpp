@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
 #include "integration/support/command.hpp"
 #include "recorded_data.hpp"
 

@@ -10,11 +10,11 @@
 #include <fstream>
 #include <thread>
 
-#include "base/descendants.hpp"
+#include "base/process/descendants.hpp"
 #include "base/files.hpp"
-#include "base/supervisor.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
+#include "program/supervisor.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"

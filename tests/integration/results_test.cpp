@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {

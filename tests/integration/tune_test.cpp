@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "ergotune/problem/setting_table.hpp"
+#include "problem/tables/setting_table.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/problem/device_profile.hpp"
+#include "problem/tables/device_profile.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/identity.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/problem/steps.hpp"
+#include "ergotune/error.hpp"
+#include "problem/identity.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/steps.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

@@ -1,4 +1,4 @@
-#include "ergotune/kernel/wisdom.hpp"
+#include "kernel/wisdom.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "base/files.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/kernel/wisdom_key.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
-#include "device/cuda_api.hpp"
-#include "device/nvrtc_api.hpp"
-#include "ergotune/kernel/wisdom_key.hpp"
-#include "ergotune/launcher/launcher.hpp"
-#include "ergotune/problem/load.hpp"
+#include "device/cuda/cuda_api.hpp"
+#include "device/cuda/nvrtc_api.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "ergotune/launcher.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune::launcher {
 namespace {

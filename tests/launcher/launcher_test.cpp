@@ -1,5 +1,5 @@
 // Kernels as an application launches them, on PoCL: through the C++ header, on a context and queue of the application's own.
-#include "ergotune/launcher/launcher.hpp"
+#include "ergotune/launcher.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,10 +17,10 @@
 #include <thread>
 
 #include "base/files.hpp"
-#include "base/process.hpp"
-#include "device/opencl_platform.hpp"
-#include "ergotune/kernel/wisdom_key.hpp"
-#include "ergotune/problem/load.hpp"
+#include "base/process/process.hpp"
+#include "device/opencl/opencl_platform.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "ergotune/problem.hpp"
 #include "launcher/background.hpp"
 #include "launcher/launch_table.hpp"
 #include "launcher/scalar_bits.hpp"

@@ -1,5 +1,5 @@
 // Files of array elements: raw ones, and NumPy's.
-#include "measure/array_file.hpp"
+#include "measure/buffers/array_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/npy.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
 // Calibration on simulated boards of known semantics: period, window and lag come back within 10 %.
-#include "ergotune/measure/calibration.hpp"
+#include "measure/calibration/calibration.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "energy_bench.hpp"
-#include "ergotune/base/error.hpp"
-#include "power/sensor_semantics.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor_semantics.hpp"
 
 namespace ergotune {
 namespace {

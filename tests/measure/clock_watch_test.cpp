@@ -1,7 +1,7 @@
 // The clock that is watched while a configuration runs: what looks at a board say, and what the runner does about it.
-#include "measure/clock_watch.hpp"
+#include "measure/energy/clock_watch.hpp"
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "measure/runner_fixture.hpp"
 

@@ -1,7 +1,7 @@
 // Restrictions over what the compiler says: known before a configuration runs.
 #include "measure/code_restrictions.hpp"
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "measure/runner_fixture.hpp"
 #include "problem/code_names.hpp"
 

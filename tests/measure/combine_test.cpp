@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "ergotune/measure/energy.hpp"
-#include "measure/energy_plausible.hpp"
+#include "measure/energy/energy.hpp"
+#include "measure/energy/energy_plausible.hpp"
 #include "measure/propagate.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
-#include "measure/arguments.hpp"
-#include "measure/compare.hpp"
+#include "measure/buffers/arguments.hpp"
+#include "measure/verify/compare.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/energy.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/energy/energy.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 // The load that calibration switches on and off, on a device that a test makes.
-#include "measure/device_load.hpp"
+#include "measure/energy/device_load.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/calibration.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/calibration/calibration.hpp"
 #include "measure/fake_device.hpp"
-#include "measure/keep_warm.hpp"
+#include "measure/timing/keep_warm.hpp"
 
 namespace ergotune {
 namespace {

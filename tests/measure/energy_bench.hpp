@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/measure/energy.hpp"
+#include "ergotune/random.hpp"
+#include "measure/energy/energy.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 
 namespace ergotune {

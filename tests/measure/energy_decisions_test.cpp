@@ -1,5 +1,5 @@
 // When the energy meter reads, begins to count, pauses and ends.
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 #include "virtual_meter.hpp"
 
 namespace ergotune {

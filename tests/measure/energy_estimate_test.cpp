@@ -4,8 +4,8 @@
 #include <rapidcheck.h>
 
 #include "energy_bench.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "measure/energy_series.hpp"
+#include "base/statistics.hpp"
+#include "measure/energy/energy_series.hpp"
 
 namespace ergotune {
 namespace {

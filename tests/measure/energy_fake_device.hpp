@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 
 namespace ergotune {

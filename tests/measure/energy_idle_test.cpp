@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/live_file.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 #include "virtual_meter.hpp"
 
 namespace ergotune {

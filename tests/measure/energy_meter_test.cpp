@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "energy_fake_device.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/energy.hpp"
-#include "ergotune/measure/workload.hpp"
-#include "measure/launch_streamer.hpp"
-#include "measure/observation.hpp"
+#include "ergotune/error.hpp"
+#include "measure/energy/energy.hpp"
+#include "measure/timing/workload.hpp"
+#include "measure/timing/launch_streamer.hpp"
+#include "measure/observers/observation.hpp"
 #include "patience.hpp"
 
 namespace ergotune {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "energy_bench.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

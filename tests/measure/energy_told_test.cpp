@@ -1,9 +1,9 @@
 // What is told of a measurement of energy beside the number itself: at a power limit, of a board that warms, and when it has settled.
 #include <gmock/gmock.h>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 #include "kept_numbers.hpp"
-#include "measure/energy_capped.hpp"
+#include "measure/energy/energy_capped.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,13 +1,13 @@
-#include "measure/estimate.hpp"
+#include "measure/timing/estimate.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
-#include "ergotune/measure/measurement.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
+#include "ergotune/result.hpp"
 
 namespace ergotune {
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/execution_parameters.hpp"
+#include "ergotune/error.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {

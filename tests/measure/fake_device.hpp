@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::test {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ergotune/measure/energy.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune {
 

@@ -1,10 +1,10 @@
-#include "ergotune/measure/measurement.hpp"
+#include "ergotune/result.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 #include "measure/compile_status.hpp"
 
 namespace ergotune {

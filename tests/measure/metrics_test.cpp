@@ -1,4 +1,4 @@
-#include "ergotune/measure/metrics.hpp"
+#include "measure/metrics.hpp"
 
 #include <gtest/gtest.h>
 

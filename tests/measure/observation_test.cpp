@@ -1,5 +1,5 @@
 // What becomes of what observers say, and when they are called beside the launches.
-#include "measure/observation.hpp"
+#include "measure/observers/observation.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <functional>
 #include <stdexcept>
 
-#include "ergotune/base/clock.hpp"
-#include "measure/observers.hpp"
+#include "base/clock.hpp"
+#include "measure/observers/observers.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

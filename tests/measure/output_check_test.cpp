@@ -1,5 +1,5 @@
 // What outputs are compared with, and what is said of them.
-#include "measure/output_check.hpp"
+#include "measure/verify/output_check.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

@@ -1,10 +1,10 @@
-#include "ergotune/measure/power_trace.hpp"
+#include "measure/energy/power_trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

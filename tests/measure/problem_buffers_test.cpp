@@ -1,13 +1,13 @@
 // Buffers by name, for all kernels of a problem.
-#include "measure/problem_buffers.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "ergotune/base/error.hpp"
-#include "measure/arguments.hpp"
+#include "ergotune/error.hpp"
+#include "measure/buffers/arguments.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <set>
 
-#include "base/environment.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/runner.hpp"
-#include "ergotune/measure/workload.hpp"
-#include "ergotune/problem/load.hpp"
+#include "base/process/environment.hpp"
+#include "ergotune/error.hpp"
+#include "measure/runner.hpp"
+#include "measure/timing/workload.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/device_checksum.hpp"
-#include "measure/timing.hpp"
+#include "measure/timing/timing.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,10 +1,10 @@
-#include "measure/reference.hpp"
+#include "measure/verify/reference.hpp"
 
 #include <gmock/gmock.h>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/fake_device.hpp"
-#include "measure/problem_buffers.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/measure/runner.hpp"
+#include "measure/runner.hpp"
 #include "measure/fake_device.hpp"
 
 namespace ergotune::test {

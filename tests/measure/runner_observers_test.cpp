@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

@@ -1,4 +1,4 @@
-#include "ergotune/measure/runner.hpp"
+#include "measure/runner.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "measure/guarded_buffer.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "measure/buffers/guarded_buffer.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

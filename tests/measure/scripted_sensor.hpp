@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/power/sensor.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune::test {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune::test {

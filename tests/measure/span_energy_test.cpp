@@ -1,5 +1,5 @@
 // Energy between two moments, from traces whose power is known.
-#include "measure/span_energy.hpp"
+#include "measure/energy/span_energy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "scripted_sensor.hpp"
 

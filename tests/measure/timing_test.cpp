@@ -1,5 +1,5 @@
 // How many rounds are timed, and how they are put together, on a device whose rounds take what a test says.
-#include "measure/timing.hpp"
+#include "measure/timing/timing.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

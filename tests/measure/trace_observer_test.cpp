@@ -1,5 +1,5 @@
 // The observer "trace": what it writes of sensors and a board that say what the test tells them to.
-#include "measure/trace_observer.hpp"
+#include "measure/observers/trace_observer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/power_trace.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/energy/power_trace.hpp"
 #include "scripted_sensor.hpp"
 
 namespace ergotune {

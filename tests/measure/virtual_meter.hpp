@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "ergotune/measure/energy.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune::test {
 

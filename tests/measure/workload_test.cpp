@@ -1,14 +1,14 @@
 // What a round asks of the device; the fake one logs it.
-#include "ergotune/measure/workload.hpp"
+#include "measure/timing/workload.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "measure/fake_device.hpp"
-#include "measure/timing.hpp"
+#include "measure/timing/timing.hpp"
 
 namespace ergotune {
 namespace {

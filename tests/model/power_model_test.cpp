@@ -1,4 +1,4 @@
-#include "ergotune/model/power_model.hpp"
+#include "model/power_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/base/statistics.hpp"
+#include "ergotune/random.hpp"
+#include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,10 +1,10 @@
-#include "ergotune/model/ridge_comparison.hpp"
+#include "model/ridge_comparison.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

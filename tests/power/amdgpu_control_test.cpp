@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/power/control.hpp"
+#include "power/controls/control.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/control_sysfs.hpp"
+#include "power/controls/control_sysfs.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "power/command_sensor.hpp"
+#include "power/sensors/command_sensor.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,11 +10,11 @@
 #include <fstream>
 #include <thread>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/sensor.hpp"
-#include "power/journal.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
+#include "power/guardian/journal.hpp"
 
 namespace ergotune {
 namespace {

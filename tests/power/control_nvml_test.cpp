@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "ergotune/base/error.hpp"
-#include "power/journal.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/journal.hpp"
 #include "power/nvml_controls.hpp"
 
 namespace ergotune {

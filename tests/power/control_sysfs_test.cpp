@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/control.hpp"
+#include "ergotune/error.hpp"
+#include "power/controls/control.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/control_backends.hpp"
-#include "power/control_sysfs.hpp"
+#include "power/controls/control_backends.hpp"
+#include "power/controls/control_sysfs.hpp"
 #include "power/effective_user.hpp"
 
 namespace ergotune {

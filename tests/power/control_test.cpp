@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/control.hpp"
+#include "ergotune/error.hpp"
+#include "power/controls/control.hpp"
 #include "power/effective_user.hpp"
 
 namespace ergotune {

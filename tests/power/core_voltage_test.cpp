@@ -1,4 +1,4 @@
-#include "power/core_voltage.hpp"
+#include "power/sensors/core_voltage.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

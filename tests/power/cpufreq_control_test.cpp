@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "ergotune/power/control.hpp"
-#include "ergotune/power/sensor.hpp"
+#include "power/controls/control.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/control_sysfs.hpp"
+#include "power/controls/control_sysfs.hpp"
 #include "power/effective_user.hpp"
 
 namespace ergotune {

@@ -1,6 +1,6 @@
 // amdgpu's gpu_metrics tables of every revision, laid out as the kernel lays them out, whole, short and damaged; and the energy
 // counters that are read from them.
-#include "power/gpu_metrics.hpp"
+#include "power/sensors/gpu_metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "ergotune/power/sensor.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 
 using namespace ergotune;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/power/guardian.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace guardian_host {
 

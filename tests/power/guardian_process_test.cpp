@@ -1,5 +1,5 @@
 // The guardian as a process: what it says and does for a session that asks, for one that is gone, and what it has of its own.
-#include "power/guardian_process.hpp"
+#include "power/guardian/guardian_process.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,10 +14,10 @@
 #include <fstream>
 
 #include "base/files.hpp"
-#include "base/process.hpp"
-#include "ergotune/base/error.hpp"
+#include "base/process/process.hpp"
+#include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian_report.hpp"
+#include "power/guardian/guardian_report.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
 // Control sessions: journal and guardian before the first change, everything back at the end, refusals.
-#include "ergotune/power/guardian.hpp"
+#include "power/guardian/guardian.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@
 #include <cstdio>
 
 #include "base/files.hpp"
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian_host.hpp"
-#include "power/guardian_process.hpp"
-#include "power/guardian_report.hpp"
+#include "power/guardian/guardian_process.hpp"
+#include "power/guardian/guardian_report.hpp"
 #include "power/sessions.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 // The helper's messages: what is written is what is read, and nothing else is read.
-#include "power/helper_protocol.hpp"
+#include "power/helper/helper_protocol.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune::helper {
 namespace {

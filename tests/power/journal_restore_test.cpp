@@ -8,12 +8,12 @@
 
 #include <fstream>
 
-#include "base/process.hpp"
-#include "ergotune/base/error.hpp"
+#include "base/process/process.hpp"
+#include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian_report.hpp"
-#include "power/journal.hpp"
-#include "power/restore_process.hpp"
+#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/journal.hpp"
+#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,6 +1,6 @@
 // The journal: what is written is what is read, whatever is cut or changed is noticed, and only its owner can
 // write it.
-#include "power/journal.hpp"
+#include "power/guardian/journal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 
 namespace ergotune {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/sensor.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ergotune/power/guardian.hpp"
+#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 

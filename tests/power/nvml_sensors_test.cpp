@@ -9,12 +9,12 @@
 #include <thread>
 
 #include "base/pci_address.hpp"
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/sensor.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
-#include "power/sensor_semantics.hpp"
+#include "power/sensors/sensor_semantics.hpp"
 #include "power/stranger.hpp"
 
 namespace ergotune {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "fakes/powersensor/fake_powersensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "patience.hpp"
-#include "power/powersensor.hpp"
-#include "power/powersensor_stream.hpp"
+#include "power/powersensor/powersensor.hpp"
+#include "power/powersensor/powersensor_stream.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;

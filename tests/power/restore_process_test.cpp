@@ -1,15 +1,15 @@
 // A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and nobody waits for ever.
-#include "power/restore_process.hpp"
+#include "power/guardian/restore_process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "base/process.hpp"
-#include "ergotune/base/clock.hpp"
+#include "base/process/process.hpp"
+#include "base/clock.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
-#include "power/guardian_process.hpp"
+#include "power/guardian/guardian_process.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/sensor.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
-#include "power/sensor_semantics.hpp"
+#include "power/sensors/sensor_semantics.hpp"
 
 namespace ergotune {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <thread>
 
-#include "base/process.hpp"
-#include "power/journal.hpp"
+#include "base/process/process.hpp"
+#include "power/guardian/journal.hpp"
 #include "power/sessions.hpp"
 
 namespace ergotune {

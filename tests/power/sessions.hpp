@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/guardian.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 
 namespace ergotune {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/power/sensor.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 
 using namespace ergotune;

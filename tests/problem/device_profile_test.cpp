@@ -1,11 +1,11 @@
-#include "ergotune/problem/device_profile.hpp"
+#include "problem/tables/device_profile.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
 // What makes another session, and what does not.
-#include "ergotune/problem/identity.hpp"
+#include "problem/identity.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/files.hpp"
-#include "ergotune/problem/load.hpp"
-#include "problem/source_text.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
-#include "ergotune/problem/load.hpp"
-#include "problem/load_toml.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/files/load_toml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ergotune/problem/load.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,5 +1,5 @@
 // [program] of a problem file: what it says, and what is said of mistakes in it.
-#include "ergotune/problem/program.hpp"
+#include "problem/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/problem/identity.hpp"
-#include "ergotune/problem/load.hpp"
+#include "problem/identity.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

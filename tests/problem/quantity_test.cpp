@@ -1,4 +1,4 @@
-#include "ergotune/problem/quantity.hpp"
+#include "problem/tables/quantity.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

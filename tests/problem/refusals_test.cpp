@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

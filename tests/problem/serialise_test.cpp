@@ -6,10 +6,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/problem/load.hpp"
-#include "problem/base64.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/files/base64.hpp"
 
 namespace ergotune {
 namespace {

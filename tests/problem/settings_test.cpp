@@ -1,7 +1,7 @@
 // The table of settings adds up: every row can be said in a problem file and on a command line, is kept by
 // the document of workers and store, is documented, and makes another session exactly when it determines
 // results.
-#include "ergotune/problem/setting_table.hpp"
+#include "problem/tables/setting_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,9 @@
 #include <fstream>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
-#include "problem/load_toml.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/files/load_toml.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "ergotune/report/report.hpp"
+#include "report/report.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/store/store.hpp"
+#include "ergotune/error.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,11 +1,11 @@
 // How sure a winner is, from the rounds of its confirmation.
-#include "ergotune/search/certainty.hpp"
+#include "search/certainty.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "fixtures.hpp"
 #include "search/strategy_base.hpp"
 

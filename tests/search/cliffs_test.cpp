@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "../../bench/search/cliffs.hpp"
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace ergotune {
 namespace {

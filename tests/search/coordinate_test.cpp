@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/search/strategy.hpp"
+#include "ergotune/strategy.hpp"
 
 namespace ergotune {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/search/strategy.hpp"
-#include "ergotune/store/recording.hpp"
+#include "ergotune/strategy.hpp"
+#include "store/formats/recording.hpp"
 
 namespace ergotune::search_tests {
 

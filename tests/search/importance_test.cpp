@@ -1,4 +1,4 @@
-#include "ergotune/search/importance.hpp"
+#include "search/importance.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ergotune/base/statistics.hpp"
+#include "base/statistics.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 // The fits of scoring, against their published forms worked out elsewhere.
-#include "search/interpolation.hpp"
+#include "search/scoring/interpolation.hpp"
 
 #include <gtest/gtest.h>
 

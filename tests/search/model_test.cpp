@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "fixtures.hpp"
-#include "search/acquisition.hpp"
-#include "search/forest.hpp"
-#include "search/gaussian_process.hpp"
-#include "search/interpolation.hpp"
-#include "search/moves.hpp"
+#include "search/models/acquisition.hpp"
+#include "search/models/forest.hpp"
+#include "search/models/gaussian_process.hpp"
+#include "search/scoring/interpolation.hpp"
+#include "search/heuristics/moves.hpp"
 #include "search/twins.hpp"
 
 namespace ergotune::search {

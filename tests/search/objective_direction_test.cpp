@@ -1,8 +1,8 @@
 // Whether more of what is optimised is better, or less, where the objective does not say it.
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/search/objective.hpp"
+#include "ergotune/error.hpp"
+#include "search/objective.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,11 +1,11 @@
-#include "ergotune/search/objective.hpp"
+#include "search/objective.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/measure/metrics.hpp"
+#include "ergotune/error.hpp"
+#include "measure/metrics.hpp"
 
 namespace ergotune {
 namespace {

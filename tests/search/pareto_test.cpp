@@ -1,4 +1,4 @@
-#include "ergotune/search/pareto.hpp"
+#include "search/pareto.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <deque>
 #include <set>
 
-#include "ergotune/evaluate/replay.hpp"
-#include "ergotune/search/objective.hpp"
+#include "evaluate/recorded/replay.hpp"
+#include "search/objective.hpp"
 #include "fixtures.hpp"
 #include "recorded_data.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "fixtures.hpp"
-#include "search/gaussian_process.hpp"
+#include "search/models/gaussian_process.hpp"
 
 namespace ergotune::search {
 namespace {

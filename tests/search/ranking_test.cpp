@@ -1,4 +1,4 @@
-#include "ergotune/search/ranking.hpp"
+#include "search/ranking.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "ergotune/search/score.hpp"
+#include "search/scoring/score.hpp"
 #include "fixtures.hpp"
 #include "recorded_data.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "ergotune/search/score.hpp"
+#include "search/scoring/score.hpp"
 #include "fixtures.hpp"
-#include "search/score_baseline.hpp"
+#include "search/scoring/score_baseline.hpp"
 
 namespace ergotune {
 namespace {

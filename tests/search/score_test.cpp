@@ -1,11 +1,11 @@
-#include "ergotune/search/score.hpp"
+#include "search/scoring/score.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "fixtures.hpp"
-#include "search/score_baseline.hpp"
+#include "search/scoring/score_baseline.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {

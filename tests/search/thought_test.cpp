@@ -1,12 +1,12 @@
 // How much a search thinks, and what it makes of earlier results.
-#include "search/thought.hpp"
+#include "search/models/thought.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>
 
 #include "../../bench/search/cliffs.hpp"
-#include "ergotune/search/prior.hpp"
-#include "search/prior_features.hpp"
+#include "search/models/prior.hpp"
+#include "search/models/prior_features.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {

@@ -1,13 +1,13 @@
 // What a strategy sees while it is scored, and strategies tuned by their scores. Strategies that are
 // registered here stay: the tests of all strategies stand in files before this one.
-#include "ergotune/search/tune_strategy.hpp"
+#include "search/scoring/tune_strategy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <mutex>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "fixtures.hpp"
 
 namespace ergotune {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::test {
 

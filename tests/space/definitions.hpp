@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::test {
 

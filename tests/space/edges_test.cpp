@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "brute_force.hpp"
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "parameters.hpp"
 
 namespace ergotune {

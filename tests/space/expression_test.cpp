@@ -1,13 +1,13 @@
 // Expressions mean what Python says: the expected values below were printed by CPython 3.11.
-#include "ergotune/space/expression.hpp"
+#include "ergotune/space.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "ergotune/base/random.hpp"
-#include "space/expression_tree.hpp"
+#include "ergotune/random.hpp"
+#include "space/expression/expression_tree.hpp"
 #include "space/python_cases.hpp"
 
 namespace ergotune {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ergotune/space/parameter.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune::test {
 

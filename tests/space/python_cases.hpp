@@ -7,7 +7,7 @@
 #include <exception>
 #include <span>
 
-#include "ergotune/space/expression.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
 

@@ -2,8 +2,8 @@
 // occupancy by hand.
 #include <gtest/gtest.h>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/space/expression.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 #include "space/python_cases.hpp"
 
 namespace ergotune {

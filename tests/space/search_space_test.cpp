@@ -1,5 +1,5 @@
 // What users meet: numbering, samples, dependent parameters, what restrictions do, and messages.
-#include "ergotune/space/search_space.hpp"
+#include "ergotune/space.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

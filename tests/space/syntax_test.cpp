@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/space/expression.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 #include "space/python_cases.hpp"
 
 namespace ergotune {

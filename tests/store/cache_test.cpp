@@ -5,9 +5,9 @@
 #include <cmath>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/store/export.hpp"
-#include "ergotune/store/recording.hpp"
+#include "ergotune/error.hpp"
+#include "store/formats/export.hpp"
+#include "store/formats/recording.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/store/store.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/store/export.hpp"
-#include "ergotune/store/store.hpp"
+#include "store/formats/export.hpp"
+#include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

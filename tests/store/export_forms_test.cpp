@@ -5,9 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/problem/load.hpp"
-#include "ergotune/store/export.hpp"
-#include "ergotune/store/store.hpp"
+#include "ergotune/problem.hpp"
+#include "store/formats/export.hpp"
+#include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

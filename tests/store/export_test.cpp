@@ -1,4 +1,4 @@
-#include "ergotune/store/export.hpp"
+#include "store/formats/export.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process.hpp"
-#include "ergotune/problem/load.hpp"
+#include "base/process/process.hpp"
+#include "ergotune/problem.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

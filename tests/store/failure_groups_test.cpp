@@ -1,4 +1,4 @@
-#include "store/failure_groups.hpp"
+#include "store/sqlite/failure_groups.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ergotune/store/export.hpp"
-#include "ergotune/store/store.hpp"
-#include "store/stored_session.hpp"
+#include "store/formats/export.hpp"
+#include "store/sqlite/store.hpp"
+#include "store/sqlite/stored_session.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

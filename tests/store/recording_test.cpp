@@ -1,4 +1,4 @@
-#include "ergotune/store/recording.hpp"
+#include "store/formats/recording.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/space/search_space.hpp"
-#include "ergotune/store/store.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
+#include "store/sqlite/store.hpp"
 #include "recorded_data.hpp"
 #include "store/written_files.hpp"
 

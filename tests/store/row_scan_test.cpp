@@ -1,5 +1,5 @@
 // Rows as they come, for those who watch a session: lean, from a row on, each once.
-#include "store/row_scan.hpp"
+#include "store/sqlite/row_scan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "ergotune/base/error.hpp"
+#include "ergotune/error.hpp"
 #include "store/temporary_folder.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 // Stores of other versions, databases of others, damaged rows, and who may open what.
-#include "store/schema.hpp"
+#include "store/sqlite/schema.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,9 +9,9 @@
 
 #include <cmath>
 
-#include "ergotune/store/store.hpp"
-#include "store/database.hpp"
-#include "store/row_scan.hpp"
+#include "store/sqlite/store.hpp"
+#include "store/sqlite/database.hpp"
+#include "store/sqlite/row_scan.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

@@ -1,4 +1,4 @@
-#include "ergotune/store/store.hpp"
+#include "store/sqlite/store.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,11 +14,11 @@
 #include <limits>
 #include <set>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/store/recording.hpp"
-#include "store/database.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "store/formats/recording.hpp"
+#include "store/sqlite/database.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/store/recording.hpp"
+#include "ergotune/error.hpp"
+#include "store/formats/recording.hpp"
 #include "store/temporary_folder.hpp"
 
 namespace ergotune {

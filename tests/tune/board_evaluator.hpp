@@ -8,9 +8,9 @@
 #include <functional>
 #include <memory>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/evaluate/evaluator.hpp"
-#include "ergotune/measure/execution_parameters.hpp"
+#include "ergotune/random.hpp"
+#include "evaluate/evaluator.hpp"
+#include "measure/execution_parameters.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 
 namespace ergotune::test {

@@ -7,10 +7,10 @@
 #include <deque>
 #include <filesystem>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/tune/board_factors.hpp"
-#include "ergotune/tune/session.hpp"
-#include "tune/device_turn.hpp"
+#include "ergotune/random.hpp"
+#include "tune/ledger/board_factors.hpp"
+#include "tune/session/session.hpp"
+#include "tune/session/device_turn.hpp"
 
 namespace ergotune {
 namespace {

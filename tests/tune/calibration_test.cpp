@@ -13,8 +13,8 @@
 #include <deque>
 #include <set>
 
-#include "ergotune/base/random.hpp"
-#include "ergotune/tune/session.hpp"
+#include "ergotune/random.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
-#include "ergotune/tune/session.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "tune/session/session.hpp"
 #include "tune/fake_evaluator.hpp"
-#include "tune/prior.hpp"
-#include "tune/racing.hpp"
+#include "tune/session/prior.hpp"
+#include "tune/session/racing.hpp"
 
 namespace ergotune {
 namespace {

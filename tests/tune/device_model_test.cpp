@@ -1,4 +1,4 @@
-#include "ergotune/tune/device_model.hpp"
+#include "tune/plans/device_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "ergotune/evaluate/evaluator.hpp"
+#include "evaluate/evaluator.hpp"
 
 namespace ergotune::test {
 

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "ergotune/tune/plan.hpp"
+#include "tune/plans/plan.hpp"
 #include "tune/fake_evaluator.hpp"
 
 namespace ergotune {

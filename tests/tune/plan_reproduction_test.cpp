@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ergotune/evaluate/simulated.hpp"
-#include "ergotune/tune/sample_clocks.hpp"
-#include "ergotune/problem/load.hpp"
-#include "ergotune/tune/plan.hpp"
+#include "evaluate/recorded/simulated.hpp"
+#include "tune/plans/sample_clocks.hpp"
+#include "ergotune/problem.hpp"
+#include "tune/plans/plan.hpp"
 
 namespace ergotune {
 namespace {

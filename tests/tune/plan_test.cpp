@@ -1,4 +1,4 @@
-#include "ergotune/tune/plan.hpp"
+#include "tune/plans/plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ergotune/evaluate/simulated.hpp"
+#include "evaluate/recorded/simulated.hpp"
 
 namespace ergotune {
 namespace {

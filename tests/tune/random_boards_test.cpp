@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "ergotune/tune/device_model.hpp"
-#include "ergotune/tune/plan.hpp"
+#include "tune/plans/device_model.hpp"
+#include "tune/plans/plan.hpp"
 #include "tune/board_evaluator.hpp"
 
 namespace ergotune {

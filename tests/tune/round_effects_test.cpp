@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ergotune/base/random.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

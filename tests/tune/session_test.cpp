@@ -1,4 +1,4 @@
-#include "ergotune/tune/session.hpp"
+#include "tune/session/session.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "ergotune/base/error.hpp"
-#include "ergotune/base/random.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "measure/combine.hpp"
 

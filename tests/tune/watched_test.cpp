@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "ergotune/tune/session.hpp"
+#include "tune/session/session.hpp"
 #include "tune/fake_evaluator.hpp"
-#include "tune/live_session.hpp"
+#include "tune/ledger/live_session.hpp"
 
 namespace ergotune {
 namespace {

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "ergotune/base/clock.hpp"
-#include "ergotune/base/random.hpp"
+#include "base/clock.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune::test {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "ergotune/base/clock.hpp"
+#include "base/clock.hpp"
 
 namespace ergotune::test {
 

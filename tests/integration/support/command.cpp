@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "ergotune/device/device.hpp"
+#include "device/device.hpp"
 
 namespace ergotune::test {
 namespace {

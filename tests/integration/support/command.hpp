@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 namespace ergotune::test {
 

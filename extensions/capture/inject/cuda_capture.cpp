@@ -1,0 +1,212 @@
+#include "capture/inject/cuda_capture.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+
+#include "capture/inject/cuda_code.hpp"
+#include "capture/inject/session.hpp"
+
+namespace ergotune::inject::cuda {
+namespace {
+
+using capture::CapturedArgument;
+
+struct Allocation {
+  Address begin = 0;
+  std::size_t bytes = 0;
+};
+
+/// The device memory that an address lies in.
+std::optional<Allocation> allocation_of(Address address) {
+  Allocation allocation;
+  const Driver& driver = Driver::get();
+  if (address < 4096 || !driver.cuMemGetAddressRange_v2) return std::nullopt;
+  if (driver.cuMemGetAddressRange_v2(&allocation.begin, &allocation.bytes, address) != 0) return std::nullopt;
+  if (address < allocation.begin || address >= allocation.begin + allocation.bytes) return std::nullopt;
+  return allocation;
+}
+
+Address address_in(const ArgumentBytes& bytes, std::size_t at = 0) {
+  Address address = 0;
+  if (bytes.size() >= at + sizeof address) std::memcpy(&address, bytes.data() + at, sizeof address);
+  return address;
+}
+
+std::string size_words(std::size_t bytes) {
+  if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
+  return bytes >= 1024 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes) + " bytes";
+}
+
+std::string hexadecimal(Address value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+std::vector<ArgumentBytes> arguments_of(const Call& call) {
+  const Driver& driver = Driver::get();
+  std::vector<ArgumentBytes> arguments;
+  for (std::size_t i = 0; i < 4096; ++i) {
+    std::size_t offset = 0, size = 0;
+    const bool known = (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(call.function, i, &offset, &size) == 0) ||
+                       (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(call.function, i, &offset, &size) == 0);
+    if (!known) break;
+    const std::byte* from = nullptr;
+    if (call.parameters)
+      from = static_cast<const std::byte*>(call.parameters[i]);
+    else if (call.packed && offset + size <= call.packed_bytes)
+      from = call.packed + offset;
+    if (!from) break;
+    arguments.emplace_back(from, from + size);
+  }
+  return arguments;
+}
+
+std::string words_of(const std::vector<ArgumentBytes>& arguments) {
+  std::string words;
+  for (const ArgumentBytes& bytes : arguments) {
+    if (!words.empty()) words += ", ";
+    const Address value = address_in(bytes);
+    const auto allocation = bytes.size() == sizeof value ? allocation_of(value) : std::nullopt;
+    if (allocation) {
+      words += hexadecimal(value) + " (" + size_words(allocation->begin + allocation->bytes - value) + " from there)";
+    } else if (bytes.size() <= sizeof value) {
+      Address small = 0;
+      std::memcpy(&small, bytes.data(), bytes.size());
+      words += std::to_string(bytes.size()) + " bytes " + hexadecimal(small);
+    } else {
+      words += "structure of " + size_words(bytes.size());
+    }
+  }
+  return words;
+}
+
+CudaCapture::CudaCapture(const Call& call) {
+  const Driver& driver = Driver::get();
+  int capturing = 0;
+  if (driver.cuStreamIsCapturing && driver.cuStreamIsCapturing(call.stream, &capturing) == 0 && capturing != 0)
+    throw std::runtime_error("it is recorded into a graph, not launched");
+  if (!driver.cuMemcpyDtoH_v2 || !driver.cuCtxSynchronize || driver.cuCtxSynchronize() != 0)
+    throw std::runtime_error("the device cannot be waited for");
+  const capture::Demangled name = capture::demangled(call.symbol);
+  launch_.language = "cuda";
+  launch_.kernel = name.name;
+  launch_.program = program_words();
+  launch_.dimensions = call.shape.dimensions;
+  launch_.global = call.shape.global;
+  launch_.block = call.shape.block;
+  launch_.shared_bytes = call.shared_bytes;
+  char device_name[256] = "a CUDA device";
+  int device = 0;
+  if (driver.cuCtxGetDevice && driver.cuDeviceGetName && driver.cuCtxGetDevice(&device) == 0)
+    (void)driver.cuDeviceGetName(device_name, sizeof device_name, device);
+  launch_.device = device_name;
+  int most = 0;
+  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&most, 0, call.function) == 0 && most > 0)
+    launch_.most_threads = static_cast<std::size_t>(most);
+  take_code(call, name);
+  take_arguments(call, name);
+  part_regions();
+  for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
+}
+
+void CudaCapture::take_code(const Call& call, const capture::Demangled& name) {
+  const auto [source, function] = Code::get().source_of(call.symbol, name.name);
+  if (!source) {
+    launch_.compiled = true;
+    launch_.function = call.symbol;
+    launch_.source_file = "kernel.cubin";
+    return;  // the launch itself may be what loads it
+  }
+  launch_.function = function;
+  launch_.source_file = "kernel.cu";
+  launch_.source = source->text;
+  launch_.headers = source->headers;
+  for (std::size_t i = 0; i < source->options.size(); ++i) {
+    const std::string& option = source->options[i];
+    // ergotune names the architecture of the device at hand
+    if (option.starts_with("--gpu-architecture") || option.starts_with("-arch")) {
+      if (option.find('=') == std::string::npos) ++i;
+      continue;
+    }
+    if (option.starts_with("-I") && option.size() > 2)
+      launch_.include_folders.push_back(std::filesystem::absolute(option.substr(2)).lexically_normal().string());
+    else if (option.starts_with("--include-path="))
+      launch_.include_folders.push_back(std::filesystem::absolute(option.substr(15)).lexically_normal().string());
+    else
+      launch_.options.push_back(option);
+  }
+}
+
+void CudaCapture::take_arguments(const Call& call, const capture::Demangled& name) {
+  const std::vector<ArgumentBytes> values = arguments_of(call);
+  // the source names and types them; a mangled name has types alone
+  std::vector<capture::Parameter> known;
+  if (auto in_source = capture::parameters_in_source(launch_.compiled ? "" : launch_.source, name.name); in_source && in_source->size() == values.size())
+    known = std::move(*in_source);
+  else if (auto mangled = capture::parameters_of(name.list, false); mangled.size() == values.size())
+    known = std::move(mangled);
+  if (values.empty() && !name.list.empty() && name.list != "void")
+    throw std::runtime_error("this driver does not tell a kernel's arguments (CUDA 12.4 does)");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CapturedArgument argument;
+    if (!known.empty()) {
+      argument.name = known[i].name;
+      argument.type = known[i].type;
+      argument.constant = known[i].pointer && known[i].constant;
+    }
+    const std::string words = "its argument " + (argument.name.empty() ? std::to_string(i) : argument.name);
+    const bool may_point = values[i].size() == sizeof(Address) && (known.empty() || known[i].pointer);
+    const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
+    if (allocation) {
+      const Address address = address_in(values[i]);
+      regions_.push_back({i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
+    } else {
+      for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size(); at += sizeof(Address))
+        if (allocation_of(address_in(values[i], at)))
+          throw std::runtime_error(words + " is a structure that holds addresses of device memory");
+      argument.kind = CapturedArgument::Kind::scalar;
+      argument.bytes = values[i];
+      if (!known.empty() && known[i].pointer) argument.type.clear();  // a null pointer, or one of the host
+    }
+    launch_.arguments.push_back(std::move(argument));
+  }
+}
+
+/// Frameworks take many arrays out of one allocation: each reaches as far as the next that the kernel is given.
+void CudaCapture::part_regions() {
+  std::size_t bytes = 0;
+  for (Region& region : regions_) {
+    for (const Region& other : regions_)
+      if (other.allocation == region.allocation && other.address > region.address)
+        region.bytes = std::min<std::size_t>(region.bytes, other.address - region.address);
+    launch_.arguments[region.argument].memory = region.address;
+    bytes += region.bytes;
+  }
+  if (bytes > Session::get().wishes().most_bytes)
+    throw std::runtime_error("its memory has " + size_words(bytes) + " (--most-memory)");
+}
+
+std::vector<std::byte> CudaCapture::read(const Region& region) {
+  std::vector<std::byte> contents(region.bytes);
+  if (const int code = Driver::get().cuMemcpyDtoH_v2(contents.data(), region.address, region.bytes); code != 0)
+    throw std::runtime_error("its memory cannot be read (" + std::to_string(code) + ")");
+  return contents;
+}
+
+std::vector<std::string> CudaCapture::finish(const std::string& folder) {
+  if (const int code = Driver::get().cuCtxSynchronize(); code != 0)
+    throw std::runtime_error("the launch failed (" + std::to_string(code) + ")");
+  if (launch_.compiled) launch_.source = Code::get().code_object_with(launch_.function);
+  if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
+  for (const Region& region : regions_) launch_.arguments[region.argument].after = read(region);
+  return capture::write_capture(launch_, folder);
+}
+
+}  // namespace ergotune::inject::cuda

@@ -1,0 +1,103 @@
+#include "capture/inject/kernel_log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "capture/capture_folder.hpp"
+#include "capture/inject/session.hpp"
+
+namespace ergotune::inject {
+
+std::string words_of(const LaunchShape& shape) {
+  const auto sizes = [&](const std::array<std::size_t, 3>& extents) {
+    std::string text = std::to_string(extents[0]);
+    for (std::size_t d = 1; d < shape.dimensions; ++d) text += "x" + std::to_string(extents[d]);
+    return text;
+  };
+  return sizes(shape.global) + (shape.block_is_open ? ", work-group open" : " in blocks of " + sizes(shape.block));
+}
+
+KernelLog& KernelLog::get() {
+  static KernelLog* const log = new KernelLog;
+  return *log;
+}
+
+std::shared_ptr<KernelLog::Entry> KernelLog::entry(const std::string& name, const std::string& source, const std::string& options) {
+  const std::string hash = capture::source_hash(source);
+  const std::lock_guard lock(mutex_);
+  auto& entry = entries_[name + '\n' + hash + '\n' + options];
+  if (!entry) {
+    entry = std::make_shared<Entry>();
+    entry->number = entries_.size();
+    entry->name = name;
+    entry->hash = hash;
+    entry->options = options;
+  }
+  return entry;
+}
+
+std::uint64_t KernelLog::count(Entry& entry, const LaunchShape& shape, const std::string& arguments) {
+  const std::uint64_t launch = entry.launches++;
+  if (launch > 0) return launch;
+  const std::lock_guard lock(mutex_);
+  entry.first_shape = words_of(shape);
+  entry.arguments = arguments;
+  return launch;
+}
+
+void KernelLog::add_time(Entry& entry, std::uint64_t nanoseconds, bool first) {
+  (first ? entry.first_nanoseconds : entry.nanoseconds) += nanoseconds;
+  ++entry.timed;
+}
+
+void KernelLog::refuse(Entry& entry, const std::string& why) {
+  entry.settled = true;
+  const std::lock_guard lock(mutex_);
+  entry.refusal = why;
+  entry.reported = false;
+}
+
+bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
+  const Session& session = Session::get();
+  if (!session.wants(Wishes::Mode::capture) || launch < session.wishes().skip || entry.settled || done_) return false;
+  const auto wanted = [&](const std::string& name) { return session.wants_kernel(name); };
+  if (!wanted(entry.name) && std::none_of(entry.also.begin(), entry.also.end(), wanted)) return false;
+  if (!session.wishes().kernel.empty() && done_.exchange(true)) return false;
+  return !entry.settled.exchange(true);
+}
+
+void KernelLog::unclaim(Entry& entry) {
+  entry.settled = false;
+  done_ = false;
+}
+
+void KernelLog::report(bool now) {
+  const Session& session = Session::get();
+  if (!session.wants(Wishes::Mode::capture) && !session.wants(Wishes::Mode::list)) return;
+  const std::int64_t time = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (!now && time < next_report_) return;
+  next_report_ = time + 100'000'000;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, entry] : entries_) {
+    const std::uint64_t launches = entry->launches, timed = entry->timed;
+    if (launches == 0 || (entry->reported && launches == entry->reported_launches && timed == entry->reported_timed)) continue;
+    // as if the first had taken as long as the others
+    const std::uint64_t first = entry->first_nanoseconds, others = entry->nanoseconds;
+    const std::uint64_t nanoseconds = first && timed > 1 ? others + others / (timed - 1) : others + first;
+    entry->reported = true;
+    entry->reported_launches = launches;
+    entry->reported_timed = timed;
+    Session::get().tell({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name, entry->hash,
+                         entry->options, std::to_string(launches), std::to_string(timed), std::to_string(nanoseconds),
+                         entry->first_shape, entry->arguments, entry->refusal});
+  }
+}
+
+std::string next_capture_folder() {
+  static std::atomic<int> captured{0};
+  return Session::get().wishes().folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(captured++);
+}
+
+}  // namespace ergotune::inject

@@ -1,0 +1,150 @@
+#include "capture/inject/opencl_timing.hpp"
+
+#include <mutex>
+#include <vector>
+
+#include "capture/inject/session.hpp"
+
+namespace ergotune::inject {
+
+Table layered;
+
+namespace {
+
+struct Pending {
+  cl_event event;
+  std::shared_ptr<KernelLog::Entry> entry;
+};
+struct Waiting {
+  std::mutex mutex;
+  std::vector<Pending> events;
+};
+Waiting& waiting() {
+  static Waiting* const list = new Waiting;
+  return *list;
+}
+
+bool wants_times() {
+  const Session& session = Session::get();
+  return session.wants(Wishes::Mode::list) || (session.wants(Wishes::Mode::capture) && session.wishes().kernel.empty());
+}
+
+/// Takes the times of launches that have ended.
+void collect() noexcept {
+  try {
+    std::vector<Pending> ended;
+    {
+      const std::lock_guard lock(waiting().mutex);
+      std::vector<Pending> left;
+      for (Pending& one : waiting().events) {
+        const auto status = info_of<cl_int>(At::GetEventInfo, one.event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+        (status <= CL_COMPLETE ? ended : left).push_back(std::move(one));
+      }
+      waiting().events = std::move(left);
+    }
+    for (const Pending& one : ended) {
+      cl_ulong start = 0, end = 0;
+      auto* query = next.get<Query>(At::GetEventProfilingInfo);
+      const bool known = query(one.event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) == CL_SUCCESS &&
+                         query(one.event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) == CL_SUCCESS;
+      if (known && end > start) KernelLog::get().add_time(*one.entry, end - start);
+      (void)next.get<cl_int(cl_event)>(At::ReleaseEvent)(one.event);
+    }
+    if (!ended.empty()) KernelLog::get().report(false);
+  } catch (...) {
+  }
+}
+
+cl_command_queue create_queue(cl_context context, cl_device_id device, cl_bitfield properties, cl_int* code) noexcept {
+  auto* create = next.get<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)>(At::CreateCommandQueue);
+  const cl_command_queue queue = create(context, device, properties | CL_QUEUE_PROFILING_ENABLE, code);
+  return queue ? queue : create(context, device, properties, code);
+}
+
+cl_command_queue create_queue_with_properties(cl_context context, cl_device_id device, const cl_properties* given, cl_int* code) noexcept {
+  auto* create =
+      next.get<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>(At::CreateCommandQueueWithProperties);
+  cl_properties properties[32] = {};
+  std::size_t used = 0;
+  bool found = false;
+  for (const cl_properties* one = given; one && *one && used < 28; one += 2) {
+    const bool flags = *one == static_cast<cl_properties>(CL_QUEUE_PROPERTIES);
+    found |= flags;
+    properties[used++] = one[0];
+    properties[used++] = flags ? one[1] | static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE) : one[1];
+  }
+  if (!found) {
+    properties[used++] = CL_QUEUE_PROPERTIES;
+    properties[used++] = CL_QUEUE_PROFILING_ENABLE;
+  }
+  const cl_command_queue queue = create(context, device, properties, code);
+  return queue ? queue : create(context, device, given, code);
+}
+
+cl_int release_queue(cl_command_queue queue) noexcept {
+  collect();
+  return next.get<cl_int(cl_command_queue)>(At::ReleaseCommandQueue)(queue);
+}
+cl_int finish(cl_command_queue queue) noexcept {
+  const cl_int code = next.get<cl_int(cl_command_queue)>(At::Finish)(queue);
+  collect();
+  return code;
+}
+cl_int wait_for_events(cl_uint count, const cl_event* events) noexcept {
+  const cl_int code = next.get<cl_int(cl_uint, const cl_event*)>(At::WaitForEvents)(count, events);
+  collect();
+  return code;
+}
+cl_int read_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, std::size_t offset, std::size_t bytes, void* to, cl_uint waits,
+                   const cl_event* waits_for, cl_event* event) noexcept {
+  const cl_int code =
+      next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*, cl_event*)>(
+          At::EnqueueReadBuffer)(queue, memory, blocking, offset, bytes, to, waits, waits_for, event);
+  if (blocking) collect();
+  return code;
+}
+void* map_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_bitfield flags, std::size_t offset, std::size_t bytes,
+                 cl_uint waits, const cl_event* waits_for, cl_event* event, cl_int* code) noexcept {
+  void* mapped = next.get<void*(cl_command_queue, cl_mem, cl_bool, cl_bitfield, std::size_t, std::size_t, cl_uint, const cl_event*,
+                                cl_event*, cl_int*)>(At::EnqueueMapBuffer)(queue, memory, blocking, flags, offset, bytes, waits, waits_for,
+                                                                          event, code);
+  if (blocking) collect();
+  return mapped;
+}
+
+template <class F>
+void put(At at, F* function) {
+  if (next.entries[static_cast<std::size_t>(at)]) layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+TimedEvent::TimedEvent(std::shared_ptr<KernelLog::Entry> entry, cl_event* wanted)
+    : entry_(std::move(entry)), wanted_(wanted), timing_(wants_times()) {}
+
+void TimedEvent::queued(cl_int code) {
+  if (!timing_ || code != CL_SUCCESS) return;
+  const cl_event event = wanted_ ? *wanted_ : own_;
+  if (!event) return;
+  if (wanted_) (void)next.get<cl_int(cl_event)>(At::RetainEvent)(event);
+  std::size_t many = 0;
+  {
+    const std::lock_guard lock(waiting().mutex);
+    waiting().events.push_back({event, entry_});
+    many = waiting().events.size();
+  }
+  if (many % 256 == 0) collect();
+}
+
+void put_timing() {
+  if (!wants_times()) return;
+  put(At::CreateCommandQueue, create_queue);
+  put(At::CreateCommandQueueWithProperties, create_queue_with_properties);
+  put(At::ReleaseCommandQueue, release_queue);
+  put(At::Finish, finish);
+  put(At::WaitForEvents, wait_for_events);
+  put(At::EnqueueReadBuffer, read_buffer);
+  put(At::EnqueueMapBuffer, map_buffer);
+}
+
+}  // namespace ergotune::inject

@@ -1,0 +1,149 @@
+#include "capture/inject/opencl_tuned.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "capture/inject/session.hpp"
+
+namespace ergotune::inject {
+namespace {
+
+bool same(const LaunchShape& a, const LaunchShape& b) {
+  return a.dimensions == b.dimensions && a.global == b.global && a.block_is_open == b.block_is_open && (a.block_is_open || a.block == b.block);
+}
+
+std::string device_text(cl_device_id device, cl_uint name) {
+  char text[512] = {};
+  auto* function = next.get<Query>(At::GetDeviceInfo);
+  return function && function(device, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
+}
+
+void append_shape(capture::Message& message, const LaunchShape& shape) {
+  message.push_back(std::to_string(shape.dimensions));
+  for (const std::size_t extent : shape.global) message.push_back(std::to_string(extent));
+  for (const std::size_t extent : shape.block) message.push_back(shape.block_is_open ? "0" : std::to_string(extent));
+}
+
+/// Compiles what the answer says; the words of what failed, or nothing.
+std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const std::string& source, const std::string& options,
+                  const std::string& name, std::size_t arguments) {
+  const char* text = source.c_str();
+  const std::size_t length = source.size();
+  cl_int code = CL_SUCCESS;
+  tuned.program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(At::CreateProgramWithSource)(
+      context, 1, &text, &length, &code);
+  if (tuned.program)
+    code = next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(At::BuildProgram)(
+        tuned.program, 1, &device, options.c_str(), nullptr, nullptr);
+  if (code != CL_SUCCESS) return "it does not compile (" + std::to_string(code) + ")";
+  tuned.kernel = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(tuned.program, name.c_str(), &code);
+  if (!tuned.kernel) return "it has no kernel of that name (" + std::to_string(code) + ")";
+  if (info_of<cl_uint>(At::GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments) return "it has other arguments";
+  tuned.versions.assign(arguments, 0);
+  return {};
+}
+
+/// Numbers of an answer, from `at` on; false where one is none.
+bool read_shape(const capture::Message& answer, std::size_t at, LaunchShape& shape) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    shape.global[d] = std::strtoull(answer[at + d].c_str(), nullptr, 10);
+    shape.block[d] = std::strtoull(answer[at + 3 + d].c_str(), nullptr, 10);
+    if (shape.global[d] == 0 || shape.block[d] == 0 || shape.global[d] % shape.block[d]) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, const KernelState& kernel, const LaunchShape& shape) {
+  auto tuned = std::make_shared<TunedLaunch>();
+  tuned->device = device;
+  tuned->asked = shape;
+  if (!kernel.program->without_source.empty()) return tuned;
+  capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options, device_text(device, CL_DEVICE_NAME)};
+  append_shape(question, shape);
+  const capture::Message answer = Session::get().ask(question);
+  // use, words, source, options, function, global, block
+  if (answer.size() != 11 || answer[0] != "use") return tuned;
+  tuned->words = answer[1];
+  tuned->shape.dimensions = shape.dimensions;
+  std::string failure = "its geometry makes no sense";
+  if (read_shape(answer, 5, tuned->shape))
+    failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT), device, answer[2], answer[3], answer[4],
+                    kernel.arguments.size());
+  tuned->use = failure.empty();
+  if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->words, failure});
+  return tuned;
+}
+
+std::shared_ptr<TunedLaunch> tuned_for(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape) {
+  const auto device = info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice);
+  const std::lock_guard lock(kernel.mutex);
+  for (const auto& known : kernel.tuned)
+    if (known->device == device && same(known->asked, shape)) return known;
+  // a program that never launches twice alike is not worth asking for each
+  constexpr std::size_t kMostShapes = 64;
+  if (kernel.tuned.size() >= kMostShapes) return nullptr;
+  kernel.tuned.push_back(ask(queue, device, kernel, shape));
+  return kernel.tuned.back();
+}
+
+bool set_arguments(TunedLaunch& tuned, const KernelState& kernel) {
+  auto* set = next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelArg);
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+    const ArgumentValue& value = kernel.arguments[i];
+    if (!value.set || value.shared_virtual) return false;
+    if (tuned.versions[i] == value.version) continue;
+    if (set(tuned.kernel, static_cast<cl_uint>(i), value.size, value.local ? nullptr : value.bytes.data()) != CL_SUCCESS) return false;
+    tuned.versions[i] = value.version;
+  }
+  return true;
+}
+
+struct Told {
+  std::mutex mutex;
+  std::vector<std::pair<std::string, std::shared_ptr<TunedLaunch>>> used;
+};
+Told& told() {
+  static Told* const list = new Told;
+  return *list;
+}
+
+}  // namespace
+
+TunedLaunch::~TunedLaunch() {
+  if (kernel) next.get<cl_int(cl_kernel)>(At::ReleaseKernel)(kernel);
+  if (program) next.get<cl_int(cl_program)>(At::ReleaseProgram)(program);
+}
+
+std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape, const std::size_t* offset,
+                                   cl_uint waits, const cl_event* waits_for, cl_event* event) {
+  if (kernel.has_execution_info) return std::nullopt;
+  const std::shared_ptr<TunedLaunch> tuned = tuned_for(queue, kernel, shape);
+  if (!tuned || !tuned->use) return std::nullopt;
+  const std::lock_guard lock(tuned->mutex);
+  if (tuned->use && set_arguments(*tuned, kernel)) {
+    const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(queue, tuned->kernel, static_cast<cl_uint>(shape.dimensions), offset,
+                                                                          tuned->shape.global.data(), tuned->shape.block.data(), waits,
+                                                                          waits_for, event);
+    if (code == CL_SUCCESS) {
+      if (tuned->launches++ == 0) {
+        const std::lock_guard list(told().mutex);
+        told().used.emplace_back(kernel.name, tuned);
+      }
+      return code;
+    }
+  }
+  tuned->use = false;
+  Session::get().tell({"failed", kernel.name, tuned->words, "it could not be launched"});
+  return std::nullopt;
+}
+
+void report_tuned() {
+  const std::lock_guard lock(told().mutex);
+  for (const auto& [name, tuned] : told().used) {
+    const std::lock_guard of_it(tuned->mutex);
+    if (tuned->launches) Session::get().tell({"used", name, tuned->words, words_of(tuned->shape), std::to_string(tuned->launches)});
+    tuned->launches = 0;
+  }
+}
+
+}  // namespace ergotune::inject

@@ -1,0 +1,122 @@
+// ergotune run: an unmodified OpenCL program with its kernels in tuned configurations.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/command.hpp"
+#include "capture/verbs/tuned_problems.hpp"
+#include "capture/verbs/watched_program.hpp"
+#include "ergotune/error.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunArguments {
+  std::string wisdom;
+  std::vector<std::string> problems;
+  bool quiet = false, json = false;
+};
+
+/// What became of a program's launches.
+struct Told {
+  std::set<std::string> interfaces;
+  struct Used {
+    std::string kernel, configuration, geometry;
+    std::uint64_t launches = 0;
+  };
+  std::map<std::string, Used> used;
+  std::map<std::string, std::string> left;  ///< by kernel: why
+};
+
+std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
+
+capture::Message answer_launch(TunedProblems& problems, Told& told, const capture::Message& m) {
+  AskedLaunch asked{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
+  for (std::size_t d = 0; d < 3; ++d) {
+    asked.global[d] = number(m[6 + d]);
+    asked.block[d] = number(m[9 + d]);
+  }
+  const GivenLaunch given = problems.answer(asked);
+  if (!given.use) {
+    if (!given.words.empty()) told.left[asked.kernel] = given.words;
+    return {"leave"};
+  }
+  capture::Message reply{"use", given.words, given.source, given.options, given.function};
+  for (const std::uint64_t size : given.global) reply.push_back(std::to_string(size));
+  for (const std::uint64_t size : given.block) reply.push_back(std::to_string(size));
+  return reply;
+}
+
+capture::Message answer(TunedProblems& problems, Told& told, const capture::Message& m) {
+  if (m[0] == "hello" && m.size() > 2) {
+    told.interfaces.insert(m[2]);
+    return {"wishes", capture::kProtocol, "run", "", "0", "", "0", "0"};
+  }
+  if (m[0] == "launch" && m.size() == 12) return answer_launch(problems, told, m);
+  if (m[0] == "used" && m.size() == 5) {
+    Told::Used& used = told.used[m[1] + '\n' + m[2] + '\n' + m[3]];
+    used = {m[1], m[2], m[3], used.launches + number(m[4])};
+  }
+  if (m[0] == "failed" && m.size() == 4) told.left[m[1]] = fmt::format("{}: {}", m[2], m[3]);
+  return {};
+}
+
+Json document_of(const Told& told, const std::vector<std::string>& program, const ProgramEnd& end, const TunedProblems& problems) {
+  Json used = Json::array(), left = Json::array();
+  for (const auto& [key, one] : told.used)
+    used.push_back({{"kernel", one.kernel}, {"configuration", one.configuration}, {"geometry", one.geometry}, {"launches", one.launches}});
+  for (const auto& [kernel, why] : told.left) left.push_back({{"kernel", kernel}, {"why", why}});
+  return {{"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", problems.notes()}};
+}
+
+void tell(const Told& told) {
+  for (const auto& [key, one] : told.used)
+    fmt::print(stderr, "ergotune: {} ran tuned {}: {}, {}\n", one.kernel,
+               one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
+  for (const auto& [kernel, why] : told.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
+  if (told.interfaces.empty())
+    fmt::print(stderr, "ergotune: the program ran as it is: it used no OpenCL through a loader that knows layers (Debian's ocl-icd from "
+                       "2.3, the Khronos loader from 2020.12)\n");
+  else if (told.used.empty() && told.left.empty())
+    fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
+}
+
+void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
+  const std::vector<std::string> program = program_arguments(rest, "run");
+  TunedProblems problems(arguments.wisdom, arguments.problems);
+  if (!arguments.quiet && !arguments.json)
+    for (const std::string& note : problems.notes()) fmt::print(stderr, "note: {}\n", note);
+  Told told;
+  WatchedProgram watched{program, layer_environment(true), arguments.json, {}};
+  watched.answer = [&](const capture::Message& message) { return answer(problems, told, message); };
+  const ProgramEnd end = run_watched(watched);
+  if (const std::string words = words_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
+  if (arguments.json)
+    print_json(document_of(told, program, end, problems));
+  else if (!arguments.quiet)
+    tell(told);
+  if (end.exit_code != 0) throw Exit{end.exit_code};
+}
+
+}  // namespace
+
+void add_run_command(Verb app) {
+  auto verb = app.add_verb("run", "Run an unmodified OpenCL program with its captured kernels in tuned configurations");
+  auto arguments = std::make_shared<RunArguments>();
+  verb.add_option("--wisdom", arguments->wisdom, "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it").required();
+  verb.add_option("--problem", arguments->problems, "A capture that lies elsewhere; repeatable").take_all();
+  verb.add_flag("-q,--quiet", arguments->quiet, "Say nothing of what was put in place");
+  add_json_option(verb, arguments->json);
+  verb.footer("What is not known, or does not work, runs as the program has it. With --json the program's standard output goes to\n"
+              "standard error.\n"
+              "Example: ergotune run --wisdom captured -- ./app");
+  verb.keep_rest();
+  verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
+}
+
+}  // namespace ergotune::cli

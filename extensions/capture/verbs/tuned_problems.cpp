@@ -1,0 +1,174 @@
+#include "capture/verbs/tuned_problems.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "base/json_depth.hpp"
+#include "capture/capture_folder.hpp"
+#include "capture/verbs/captured.hpp"
+#include "device/backend.hpp"
+#include "device/opencl/opencl_program.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "ergotune/problem.hpp"
+#include "kernel/configure.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::array<std::uint64_t, 3> global_of(const LaunchGeometry& geometry) {
+  std::array<std::uint64_t, 3> global{};
+  for (std::size_t d = 0; d < 3; ++d) global[d] = std::uint64_t{geometry.grid[d]} * geometry.block[d];
+  return global;
+}
+
+/// The problem's constants on a device, with this launch's sizes in place of the captured ones.
+Constants constants_of(const Problem& problem, const DeviceInfo& device, const AskedLaunch& asked) {
+  Constants constants = problem.constants_for(device.name, device.properties);
+  for (std::size_t d = 0; d < asked.dimensions; ++d) {
+    const std::string name = fmt::format("GLOBAL_SIZE_{}", "XYZ"[d]);
+    for (auto& [known, value] : constants)
+      if (known == name || (known.starts_with("ERGOTUNE_") && known.ends_with(name))) value = Value(static_cast<std::int64_t>(asked.global[d]));
+  }
+  return constants;
+}
+
+LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, const Configuration& configuration) {
+  const ConfigurationScope names(problem.parameters, configuration, constants, problem.kernel().name);
+  return make_geometry(problem.kernel().launch, names.scope());
+}
+
+/// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned. Empty, or what
+/// differs.
+std::string difference(const AskedLaunch& asked, const LaunchGeometry& own) {
+  if (global_of(own) != asked.global) return "its global size does not follow from the problem file's launch";
+  for (std::size_t d = 0; d < 3; ++d)
+    if (asked.block[d] != 0 && asked.block[d] != own.block[d]) return "its work-group is another than the captured one's";
+  return {};
+}
+
+}  // namespace
+
+TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::string>& others) {
+  std::error_code failed;
+  if (!fs::is_directory(folder, failed)) throw UserError("this is no folder of captures and wisdom", {folder.string(), 0, 0});
+  add(folder, folder);
+  std::vector<fs::path> below;
+  for (const auto& entry : fs::directory_iterator(folder, failed))
+    if (entry.is_directory(failed)) below.push_back(entry.path());
+  std::sort(below.begin(), below.end());
+  for (const fs::path& one : below) add(one, folder);
+  for (const std::string& other : others) {
+    const std::size_t before = tuned_.size();
+    add(fs::is_directory(other, failed) ? fs::path(other) : folder_of(other), folder);
+    if (tuned_.size() == before) throw UserError("there is no capture: problem.toml with capture.json beside it", {other, 0, 0});
+  }
+  if (tuned_.empty())
+    throw UserError("there is no capture in it: problem.toml with capture.json beside it, as \"ergotune capture\" leaves them "
+                    "(--problem names one that is elsewhere)",
+                    {folder.string(), 0, 0});
+}
+
+void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
+  const auto text = read_file(folder / kCaptureRecord);
+  std::error_code failed;
+  if (!text || !fs::exists(folder / "problem.toml", failed)) return;
+  const auto record = parse_json<nlohmann::json>(*text, false);
+  const auto field = [&](const char* name) {
+    return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>() : std::string();
+  };
+  Tuned tuned{load_problem(folder), field("kernel"), field("source_hash"), field("options"), {}};
+  if (tuned.kernel.empty() || tuned.source_hash.empty())
+    throw UserError("this record of a capture is damaged; capture the kernel again", {(folder / kCaptureRecord).string(), 0, 0});
+  const std::string name = wisdom_name(tuned.problem, tuned.problem.kernel());
+  auto known = read_wisdom(wisdom_file(wisdom, name));
+  if (!known) known = read_wisdom(wisdom_file(folder, name));
+  if (known) {
+    notes_.insert(notes_.end(), known->warnings.begin(), known->warnings.end());
+    tuned.records = std::move(known->records);
+  }
+  if (tuned.records.empty())
+    notes_.push_back(fmt::format("there is no wisdom of {} in {}: \"ergotune tune {} --wisdom {}\" makes it", name, wisdom.string(),
+                                 folder.string(), wisdom.string()));
+  tuned_.push_back(std::move(tuned));
+}
+
+const DeviceInfo* TunedProblems::device_named(const std::string& name) {
+  if (!devices_) devices_ = device::backend_named("opencl").list(nullptr);
+  for (const DeviceInfo& device : *devices_)
+    if (device.name == name) return &device;
+  return nullptr;
+}
+
+GivenLaunch TunedProblems::choose(const Tuned& tuned, const AskedLaunch& asked) {
+  GivenLaunch given;
+  const DeviceInfo* device = device_named(asked.device);
+  if (!device) {
+    given.words = fmt::format("the device {} is not known here", asked.device);
+    return given;
+  }
+  const Problem& problem = tuned.problem;
+  const Constants constants = constants_of(problem, *device, asked);
+  const Configuration own = default_values(problem);
+  given.words = difference(asked, geometry_of(problem, constants, own));
+  if (!given.words.empty()) return given;
+  WisdomRequest request;
+  request.device = wisdom_device(*device);
+  request.problem_size = problem_size(problem, problem.kernel(), constants);
+  request.source_hash = source_hash(problem, problem.kernel(), device->backend, constants);
+  request.refuse = [&](const WisdomRecord& record) {
+    try {
+      (void)geometry_of(problem, constants, wisdom_configuration(problem, constants, record));
+      return std::string();
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+  };
+  const WisdomChoice choice = select_wisdom(tuned.records, request);
+  given.words = choice.reason;
+  if (!choice.record) return given;
+  const Configuration configuration = wisdom_configuration(problem, constants, *choice.record);
+  const LaunchGeometry geometry = geometry_of(problem, constants, configuration);
+  given.words = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);
+  if (configuration == own) {
+    given.words = "the program's own is the best known: " + given.words;
+    return given;
+  }
+  const opencl::PortableProgram program =
+      opencl::program_of(make_compile_job(problem, problem.kernel(), *device, constants, configuration));
+  given.source = program.source;
+  given.options = program.options;
+  for (const std::string& include : program.include_folders) given.options += " -I" + include;
+  given.function = problem.kernel().function.render(ConfigurationScope(problem.parameters, configuration, constants).scope());
+  given.global = global_of(geometry);
+  given.block = {geometry.block[0], geometry.block[1], geometry.block[2]};
+  given.use = true;
+  return given;
+}
+
+GivenLaunch TunedProblems::answer(const AskedLaunch& asked) {
+  GivenLaunch given;
+  const std::string hash = capture::source_hash(asked.source);
+  for (const Tuned& tuned : tuned_) {
+    if (tuned.kernel != asked.kernel || tuned.source_hash != hash) continue;
+    if (tuned.options != asked.options) {
+      given.words = "it is compiled with other options than the captured one";
+      continue;
+    }
+    try {
+      given = choose(tuned, asked);
+    } catch (const std::exception& error) {
+      given = {};
+      given.words = error.what();
+    }
+    if (given.use) break;
+  }
+  return given;
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,58 @@
+// Captured problems with what wisdom says of them: what `ergotune run` puts in place of a program's own launches.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "kernel/wisdom.hpp"
+#include "ergotune/problem.hpp"
+
+namespace ergotune::cli {
+
+/// A launch as the program wants it.
+struct AskedLaunch {
+  std::string kernel, source, options, device;
+  std::size_t dimensions = 1;
+  std::array<std::uint64_t, 3> global{1, 1, 1};
+  std::array<std::uint64_t, 3> block{0, 0, 0};  ///< 0: left to the driver
+};
+
+/// What is launched instead, or why the program's own is.
+struct GivenLaunch {
+  bool use = false;
+  std::string words;
+  std::string source, options, function;
+  std::array<std::uint64_t, 3> global{1, 1, 1}, block{1, 1, 1};
+};
+
+class TunedProblems {
+ public:
+  /// Captures (folders with problem.toml and capture.json) in `folder`, in folders below it and at `others`, with the wisdom in
+  /// `folder`. Throws UserError where there is none.
+  TunedProblems(const std::filesystem::path& folder, const std::vector<std::string>& others);
+  GivenLaunch answer(const AskedLaunch& asked);
+  /// What its user should know of the files.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Tuned {
+    Problem problem;
+    std::string kernel, source_hash, options;
+    std::vector<WisdomRecord> records;
+  };
+  void add(const std::filesystem::path& folder, const std::filesystem::path& wisdom);
+  const DeviceInfo* device_named(const std::string& name);
+  GivenLaunch choose(const Tuned& tuned, const AskedLaunch& asked);
+
+  std::vector<Tuned> tuned_;
+  std::vector<std::string> notes_;
+  std::optional<std::vector<DeviceInfo>> devices_;
+};
+
+}  // namespace ergotune::cli

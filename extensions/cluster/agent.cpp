@@ -1,0 +1,202 @@
+#include "cluster/agent.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/process/environment.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "tune/target/target.hpp"
+#include "cluster/node_inputs.hpp"
+#include "kernel/compile_cache.hpp"
+#include "cluster/agent_transport.hpp"
+#include "tune/session/device_turn.hpp"
+
+namespace ergotune {
+
+using namespace agents;
+
+namespace {
+
+constexpr double kOpening = 600;   ///< s that opening devices may take: drivers, buffers, a reference on the processor
+constexpr double kLooksFor = 0.01; ///< s between two looks at the pipe while something is measured
+
+std::string node_name() {
+  if (const std::string slurm = environment_variable("SLURMD_NODENAME"); !slurm.empty()) return slurm;
+  char name[256] = "node";
+  ::gethostname(name, sizeof name - 1);
+  return std::string(name).substr(0, std::string(name).find('.'));
+}
+
+/// All devices of the kind that would be taken alone, where those are GPUs.
+std::string all_of_the_best(const Problem& problem) {
+  const DeviceInfo best = devices_named("", &problem).front();
+  if (best.is_cpu) return best.id;
+  std::string ids;
+  for (const auto& kind : by_kind(list_devices()))
+    for (const DeviceInfo& device : kind)
+      if (kind.front().name == best.name && device.backend == best.backend) ids += (ids.empty() ? "" : ",") + device.id;
+  return ids;
+}
+
+class Agent : private RunJournal {
+ public:
+  explicit Agent(const AgentOptions& options) : options_(options), transport_(options.in, options.out) {}
+  int run();
+
+ private:
+  bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
+  void about_to_run(const EvaluationRequest& request, std::size_t slot) override {
+    transport_.send(Begun{request.id, slot});
+  }
+  void open(const Open& asked);
+  void fetch(InputFolder& inputs, const std::vector<InputFile>& list);
+  Opened opened() const;
+  void serve();
+  bool take(const Message& message);
+  void answer(EvaluationResult result);
+
+  const AgentOptions& options_;
+  AgentTransport transport_;
+  std::optional<Target> target_;
+};
+
+void Agent::fetch(InputFolder& inputs, const std::vector<InputFile>& list) {
+  const std::vector<std::string> missing = inputs.missing(list);
+  if (missing.empty()) return;
+  transport_.send(Need{missing});
+  for (std::size_t left = missing.size(); left > 0;) {
+    transport_.allow(kOpening);
+    const auto message = transport_.receive(1);
+    if (transport_.ended() || interrupted()) throw Error("the session is gone");
+    if (!message) continue;
+    const auto* piece = std::get_if<Piece>(&*message);
+    if (!piece) throw FormatError("a message in the middle of the inputs");
+    inputs.take(*piece);
+    left -= piece->last;
+  }
+}
+
+void Agent::open(const Open& asked) {
+  transport_.keep_beating(asked.silence);
+  transport_.allow(kOpening);
+  Problem problem = deserialise(asked.problem);
+  InputFolder inputs(CompileCache::default_folder().parent_path() / "inputs");
+  fetch(inputs, asked.inputs);
+  inputs.settle(problem, asked.inputs);
+  transport_.allow(kOpening);
+  TargetOptions options = TargetOptions::from(problem);
+  options.live.workers.clear();
+  options.live.nodes.clear();
+  options.occupancy = 0;  // the session's
+  options.live.energy = options.live.energy || asked.energy;
+  options.take_over = asked.take_over;
+  options.further_metrics = asked.further_metrics;
+  options.interrupted = options_.interrupted;
+  options.tell = [this](const std::string& words) { transport_.send(Note{words}); };
+  if (options.device.empty()) options.device = all_of_the_best(problem);
+  target_.emplace(open_target(std::move(problem), options));
+  if (target_->live)
+    target_->turn = wait_for_turns(target_->live->devices(), options.tell, options_.interrupted);
+  target_->evaluator->set_journal(this);
+  transport_.send(opened());
+}
+
+Opened Agent::opened() const {
+  Opened opened;
+  Problem resolved;  // what the session cannot know by itself
+  resolved.parameters = target_->problem.parameters;
+  resolved.execution_parameters = target_->problem.execution_parameters;
+  opened.problem = serialise(resolved);
+  if (target_->live) {
+    opened.devices = target_->live->devices();
+    opened.compiler = target_->live->compiler_identity();
+  } else {
+    opened.devices = {target_->device};
+    const auto boards = target_->evaluator->boards();
+    if (!boards.empty()) opened.devices.clear();
+    for (const BoardShare& board : boards) {
+      opened.devices.push_back(target_->device);
+      opened.devices.back().id = board.board;
+    }
+    opened.compiler = target_->conditions;
+  }
+  opened.description = target_->evaluator->description();
+  opened.board_key = target_->board_key;
+  opened.base_clock_mhz = target_->base_clock_mhz;
+  opened.notes = target_->notes;
+  opened.capacity = target_->evaluator->capacity();
+  opened.measured = target_->evaluator->provenance() == Provenance::measured;
+  return opened;
+}
+
+/// False: that was all.
+bool Agent::take(const Message& message) {
+  if (const auto* ask = std::get_if<Ask>(&message)) {
+    target_->evaluator->submit(ask->request);
+  } else if (const auto* establish = std::get_if<Establish>(&message)) {
+    transport_.allow(kOpening);
+    if (target_->live) target_->live->establish_reference(establish->candidates);
+  } else if (const auto* cancel = std::get_if<Cancel>(&message)) {
+    target_->evaluator->cancel();
+    transport_.send(Cancelled{cancel->number});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Agent::answer(EvaluationResult result) {
+  // A simulated board that works alone has no name of its own.
+  if (result.board.empty() && !target_->live) result.board = target_->device.id;
+  transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.board), result.disturbed});
+}
+
+void Agent::serve() {
+  Evaluator& evaluator = *target_->evaluator;
+  while (!transport_.ended() && !interrupted()) {
+    transport_.tick();
+    if (evaluator.pending() > 0)
+      for (auto result = evaluator.wait(kLooksFor); result; result = evaluator.wait(0)) answer(std::move(*result));
+    while (auto message = transport_.receive(evaluator.pending() > 0 ? 0 : 0.2))
+      if (!take(*message)) return;
+  }
+}
+
+int Agent::run() {
+  transport_.send(Hello{options_.program, options_.node.empty() ? node_name() : options_.node});
+  try {
+    std::optional<Message> first;
+    while (!first && !transport_.ended() && !interrupted()) first = transport_.receive(1);
+    if (first && std::holds_alternative<List>(*first)) {
+      transport_.send(Listed{options_.list_devices ? options_.list_devices() : std::string()});
+      return 0;
+    }
+    if (first && std::holds_alternative<Open>(*first)) {
+      open(std::get<Open>(*first));
+      serve();
+      if (interrupted()) {
+        target_->evaluator->cancel();
+        transport_.send(Leaving{"its node was told to end (SIGTERM)"});
+      }
+      target_.reset();  // clocks go back before the session hears that all has ended
+    }
+    return 0;
+  } catch (const UserError& error) {
+    target_.reset();
+    transport_.send(Refused{true, error.what()});
+    return 2;
+  } catch (const std::exception& error) {
+    target_.reset();
+    transport_.send(Refused{false, error.what()});
+    return 1;
+  }
+}
+
+}  // namespace
+
+int run_agent(const AgentOptions& options) { return Agent(options).run(); }
+
+}  // namespace ergotune

@@ -1,0 +1,86 @@
+#include "cluster/agent_protocol.hpp"
+
+#include "evaluate/live/wire_fields.hpp"
+
+namespace ergotune {
+
+static auto fields(EvaluationRequest& request) {
+  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference] = request;
+  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference);
+}
+namespace agents {
+
+static auto fields(Hello& hello) {
+  auto& [program, node] = hello;
+  return std::tie(program, node);
+}
+static auto fields(InputFile& input) {
+  auto& [place, hash, bytes] = input;
+  return std::tie(place, hash, bytes);
+}
+static auto fields(Open& open) {
+  auto& [problem, inputs, silence, energy, take_over, further_metrics] = open;
+  return std::tie(problem, inputs, silence, energy, take_over, further_metrics);
+}
+static auto fields(List&) { return std::tie(); }
+static auto fields(Listed& listed) {
+  auto& [document] = listed;
+  return std::tie(document);
+}
+static auto fields(Need& need) {
+  auto& [hashes] = need;
+  return std::tie(hashes);
+}
+static auto fields(Piece& piece) {
+  auto& [hash, bytes, last] = piece;
+  return std::tie(hash, bytes, last);
+}
+static auto fields(Opened& opened) {
+  auto& [problem, devices, compiler, description, board_key, base_clock_mhz, notes, capacity, measured] = opened;
+  return std::tie(problem, devices, compiler, description, board_key, base_clock_mhz, notes, capacity, measured);
+}
+static auto fields(Refused& refused) {
+  auto& [user_error, message] = refused;
+  return std::tie(user_error, message);
+}
+static auto fields(Note& note) {
+  auto& [words] = note;
+  return std::tie(words);
+}
+static auto fields(Ask& ask) {
+  auto& [request] = ask;
+  return std::tie(request);
+}
+static auto fields(Begun& begun) {
+  auto& [id, slot] = begun;
+  return std::tie(id, slot);
+}
+static auto fields(Answer& answer) {
+  auto& [id, measurement, board, disturbed] = answer;
+  return std::tie(id, measurement, board, disturbed);
+}
+static auto fields(Establish& establish) {
+  auto& [candidates] = establish;
+  return std::tie(candidates);
+}
+static auto fields(Cancel& cancel) {
+  auto& [number] = cancel;
+  return std::tie(number);
+}
+static auto fields(Cancelled& cancelled) {
+  auto& [number] = cancelled;
+  return std::tie(number);
+}
+static auto fields(Beat&) { return std::tie(); }
+static auto fields(Leaving& leaving) {
+  auto& [why] = leaving;
+  return std::tie(why);
+}
+static auto fields(Stop&) { return std::tie(); }
+
+std::string encode(const Message& message) { return encode_message(kKind, message); }
+
+Message decode(std::uint8_t type, std::string_view payload) { return decode_message<Message>(type, payload); }
+
+}  // namespace agents
+}  // namespace ergotune

@@ -1,0 +1,117 @@
+// What a session and the agent of a node say to each other over one pipe. It believes nothing: a pipe may be cut anywhere, and
+// what comes before the first frame may be a login shell's greeting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "device/device.hpp"
+#include "evaluate/evaluator.hpp"
+#include "evaluate/frames.hpp"
+
+namespace ergotune::agents {
+
+constexpr FrameKind kKind{"ERGA", 1};
+/// Bytes that a login shell may print before the agent is heard.
+constexpr std::size_t kPreamble = std::size_t{1} << 18;
+/// Bytes of a file that travel in one frame.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+/// Agent: it is there. `program`: its version; another one is refused, since its measurements would be others.
+struct Hello {
+  std::string program, node;
+};
+/// A file that the problem needs: where it lies in the agent's folder of inputs, and what is in it.
+struct InputFile {
+  std::string place, hash;
+  std::uint64_t bytes = 0;
+};
+/// Session: what is tuned. Files in the problem are places in the agent's folder of inputs.
+struct Open {
+  std::string problem;  ///< serialise(problem); its settings are those of the session
+  std::vector<InputFile> inputs;
+  double silence = 30;  ///< s after which either side gives up on the other
+  bool energy = false, take_over = false;
+  std::vector<std::string> further_metrics;
+};
+/// Session: what devices there are, instead.
+struct List {};
+/// Agent: as `ergotune devices --json` prints it.
+struct Listed {
+  std::string document;
+};
+/// Agent: inputs that it has not, by hash.
+struct Need {
+  std::vector<std::string> hashes;
+};
+/// Session: a part of one of them, in order.
+struct Piece {
+  std::string hash, bytes;
+  bool last = false;
+};
+/// Agent: ready to measure.
+struct Opened {
+  std::string problem;  ///< with execution parameters resolved
+  std::vector<DeviceInfo> devices;
+  std::string compiler, description, board_key;
+  std::optional<double> base_clock_mhz;
+  std::vector<std::string> notes;
+  std::uint64_t capacity = 1;
+  bool measured = true;  ///< not simulated
+};
+/// Agent: it cannot serve, or not any more.
+struct Refused {
+  bool user_error = false;
+  std::string message;
+};
+/// Agent: something for the user, while it opens.
+struct Note {
+  std::string words;
+};
+/// Session: to be measured.
+struct Ask {
+  EvaluationRequest request;
+};
+/// Agent: it runs next on a slot.
+struct Begun {
+  std::uint64_t id = 0, slot = 0;
+};
+/// Agent: what came of it.
+struct Answer {
+  std::uint64_t id = 0;
+  Measurement measurement;
+  std::string board;
+  bool disturbed = false;
+};
+/// Session: as LiveDevice::establish_reference().
+struct Establish {
+  std::vector<Configuration> candidates;
+};
+/// Session: nothing that was asked so far is wanted. Agent: nothing of it runs any more.
+struct Cancel {
+  std::uint64_t number = 0;
+};
+struct Cancelled {
+  std::uint64_t number = 0;
+};
+/// Both: still there.
+struct Beat {};
+/// Agent: it has to go (the allocation ends); what it was asked and has not answered is handed back.
+struct Leaving {
+  std::string why;
+};
+/// Session: that was all.
+struct Stop {};
+
+using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Begun, Answer, Establish, Cancel,
+                             Cancelled, Beat, Leaving, Stop>;
+
+/// The frame of a message. Throws FormatError when it would be too large.
+std::string encode(const Message& message);
+/// A payload's message; throws FormatError when it is not exactly one message of that type.
+Message decode(std::uint8_t type, std::string_view payload);
+
+}  // namespace ergotune::agents

@@ -1,0 +1,119 @@
+#include "cluster/dispatch.hpp"
+
+#include <algorithm>
+
+namespace ergotune {
+
+void Dispatch::add_node(Node node, std::vector<std::string> boards, std::size_t room) {
+  nodes_[node] = {std::move(boards), std::max<std::size_t>(1, room), {}};
+  const auto queues = std::exchange(queues_, {});
+  for (const auto& [board, queue] : queues)
+    for (const std::uint64_t id : queue) enqueue(id, false);
+}
+
+/// What asks for a board that nobody has goes where there is room: the answer says who measured.
+void Dispatch::enqueue(std::uint64_t id, bool first) {
+  EvaluationRequest& request = tasks_.at(id).request;
+  const auto has = [&](const auto& entry) {
+    const auto& boards = entry.second.boards;
+    return std::find(boards.begin(), boards.end(), request.board) != boards.end();
+  };
+  if (!request.board.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
+    // All of them to the same one: they are to be compared with each other.
+    request.board = nodes_.begin()->second.boards.empty() ? std::string() : nodes_.begin()->second.boards.front();
+  }
+  auto& queue = queues_[request.board];
+  first ? queue.push_front(id) : queue.push_back(id);
+}
+
+void Dispatch::add(EvaluationRequest request) {
+  const std::uint64_t id = request.id;
+  tasks_[id] = {std::move(request), std::nullopt, false, 0, 0};
+  enqueue(id, false);
+}
+
+/// The least full node with room for what a queue holds.
+Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const std::string& board, Node& chosen) {
+  Place* best = nullptr;
+  double least = 1;
+  if (queue.empty()) return nullptr;
+  for (auto& [node, place] : nodes_) {
+    if (!board.empty() && std::find(place.boards.begin(), place.boards.end(), board) == place.boards.end()) continue;
+    const double full = static_cast<double>(place.tasks.size()) / static_cast<double>(place.room);
+    if (full >= least) continue;
+    least = full;
+    best = &place;
+    chosen = node;
+  }
+  return best;
+}
+
+std::optional<std::pair<Dispatch::Node, EvaluationRequest>> Dispatch::next() {
+  for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // those for one board first
+    Node node = 0;
+    Place* place = roomy(queue->second, queue->first, node);
+    if (!place) continue;
+    const std::uint64_t id = queue->second.front();
+    queue->second.pop_front();
+    Task& task = tasks_.at(id);
+    task.node = node;
+    task.begun = false;
+    place->tasks.insert(id);
+    return std::pair{node, task.request};
+  }
+  return std::nullopt;
+}
+
+const EvaluationRequest* Dispatch::begun(Node node, std::uint64_t id) {
+  const auto task = tasks_.find(id);
+  if (task == tasks_.end() || task->second.node != node) return nullptr;
+  task->second.begun = true;
+  return &task->second.request;
+}
+
+std::optional<EvaluationRequest> Dispatch::answered(Node node, std::uint64_t id) {
+  const auto task = tasks_.find(id);
+  if (task == tasks_.end() || task->second.node != node) return std::nullopt;
+  EvaluationRequest request = std::move(task->second.request);
+  nodes_.at(node).tasks.erase(id);
+  tasks_.erase(task);
+  return request;
+}
+
+std::vector<EvaluationRequest> Dispatch::remove_node(Node node, bool lost) {
+  std::vector<EvaluationRequest> given_up;
+  const auto place = nodes_.find(node);
+  if (place == nodes_.end()) return given_up;
+  const Place gone = std::move(place->second);
+  nodes_.erase(place);
+  // In front, the oldest first: a strategy waits for its answers in about the order in which it asked.
+  for (auto id = gone.tasks.rbegin(); id != gone.tasks.rend(); ++id) {
+    Task& task = tasks_.at(*id);
+    task.node.reset();
+    task.losses += lost && task.begun;
+    task.losses_waiting += lost && !task.begun;
+    if (task.losses >= kLosses || task.losses_waiting >= kLossesWaiting) {
+      given_up.push_back(std::move(task.request));
+      tasks_.erase(*id);
+    } else {
+      enqueue(*id, true);
+    }
+  }
+  // What waits for its boards waits for others.
+  for (const std::string& board : gone.boards) {
+    const auto queue = queues_.find(board);
+    if (queue == queues_.end()) continue;
+    const std::deque<std::uint64_t> waiting = std::move(queue->second);
+    queues_.erase(queue);
+    for (const std::uint64_t id : waiting) enqueue(id, false);
+  }
+  return given_up;
+}
+
+void Dispatch::clear() {
+  tasks_.clear();
+  queues_.clear();
+  for (auto& [node, place] : nodes_) place.tasks.clear();
+}
+
+}  // namespace ergotune

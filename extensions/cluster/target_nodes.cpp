@@ -1,0 +1,93 @@
+// The target that other nodes are.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/process/process.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "tune/session/session.hpp"
+#include "cluster/fleet.hpp"
+#include "tune/target/target_clocks.hpp"
+#include "tune/target/target_parts.hpp"
+
+namespace ergotune {
+namespace {
+
+void refuse_what_stays_here(const TargetOptions& options, const Problem& problem) {
+  if (options.in_process || options.verifier || !options.observers.empty() || !problem.device_of_foreign_memory().empty())
+    throw UserError("nodes measure in processes of their own: callables and memory of this process cannot be used there");
+  if (!is_live(options.device) && !options.device.starts_with("sim:"))
+    throw UserError(fmt::format("a recording is replayed here; leave out --worker and --nodes, or name another device than \"{}\"",
+                                options.device));
+  if (problem.settings.cache_folder.is_relative() && !problem.settings.cache_folder.empty())
+    throw UserError("--cache-dir is a folder of each node: it has to be an absolute path");
+}
+
+/// The problem as a node is to open it: with the session's settings, but for what is the session's own.
+Problem for_nodes(const Problem& problem, const TargetOptions& options) {
+  Problem sent = problem;
+  Settings& settings = sent.settings;
+  settings.device = options.device;
+  settings.workers.clear();
+  settings.nodes.clear();
+  settings.store.clear();
+  settings.plan.clear();
+  settings.prior.clear();
+  return sent;
+}
+
+FleetOptions fleet_options(const TargetOptions& options) {
+  FleetOptions fleet;
+  fleet.commands = options.live.workers;
+  if (options.live.nodes == "slurm") {
+    for (std::string& command : node_commands(options.live.nodes)) fleet.commands.push_back(std::move(command));
+  } else if (!options.live.nodes.empty()) {
+    fleet.commands_file = options.live.nodes;
+  }
+  fleet.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
+  fleet.version = ERGOTUNE_VERSION;
+  fleet.interrupted = options.interrupted;
+  fleet.open.silence = options.live.node_silence;
+  fleet.open.energy = options.live.energy;
+  fleet.open.take_over = options.take_over;
+  fleet.open.further_metrics = options.further_metrics;
+  fleet.retry = std::min(5.0, options.live.node_silence);
+  fleet.tell = options.tell;
+  return fleet;
+}
+
+}  // namespace
+
+void open_nodes(Target& target, const TargetOptions& options) {
+  refuse_what_stays_here(options, target.problem);
+  auto fleet = std::make_unique<Fleet>(for_nodes(target.problem, options), fleet_options(options));
+  const agents::Opened& opened = fleet->opened();
+  target.live = fleet.get();
+  target.device = opened.devices.front();
+  target.board_key = opened.board_key;
+  target.base_clock_mhz = opened.base_clock_mhz;
+  target.notes = opened.notes;
+  const bool measured = opened.measured;
+  const std::string conditions = opened.compiler;
+  const Problem resolved = deserialise(opened.problem);
+  target.evaluator = std::move(fleet);
+  target.turn = std::make_shared<bool>(true);  // the agents have theirs
+  take_clock_parameters(target.problem);
+  const LiveOptions live = live_options(target.problem, options);
+  target.problem.parameters = resolved.parameters;
+  target.problem.execution_parameters = resolved.execution_parameters;
+  // A simulated device's constants go by its profile's name.
+  const std::string name = measured ? target.device.name : target.device.name.substr(std::string("simulated ").size());
+  target.constants = target.problem.constants_for(name, target.device.properties);
+  if (options.adapt) options.adapt(target.problem, target.device.properties);
+  build_space(target, options);
+  set_conditions(target, options, live);
+  // Where outputs are compared with the first correct ones, each node's are the default's, whatever it measures first.
+  const auto fallback = default_of(*target.space);
+  if (measured && fallback && live.measure.verify && target.original.verification.kind == Verification::Kind::first_correct)
+    target.live->establish_reference({target.space->configuration(*fallback)});
+  if (!measured) target.conditions = conditions;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,296 @@
+#include "helper/daemon.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "helper/helper_service.hpp"
+#include "power/guardian/journal.hpp"
+
+namespace ergotune::helper {
+namespace {
+
+constexpr std::size_t kMaxClientsPerUser = 16;
+constexpr double kRest = 1;  // s, after nobody could be let in
+
+class Audit {
+ public:
+  explicit Audit(const std::string& file) {
+    if (file.empty()) return;
+    descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (descriptor_ < 0)
+      throw UserError(fmt::format("cannot write the audit log {}: {}", file, std::strerror(errno)));
+    // A pipe that is not read would stop the daemon.
+    struct stat info {};
+    if (::fstat(descriptor_, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
+      throw UserError(fmt::format("cannot write the audit log {}: it is no regular file", file));
+  }
+  Audit(const Audit&) = delete;
+  Audit& operator=(const Audit&) = delete;
+  ~Audit() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  /// A line that its file does not take goes to standard error, with why.
+  void operator()(const std::string& line) const {
+    const std::string text = fmt::format("{} {}\n", iso_time(wall_seconds()), line);
+    if (descriptor_ >= 0 && write_all(descriptor_, text)) return;
+    const std::string why = descriptor_ >= 0 ? fmt::format("(the audit log cannot be written: {}) ", std::strerror(errno)) : "";
+    write_all(STDERR_FILENO, why + text);
+  }
+
+ private:
+  static bool write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::write(descriptor, text.data(), text.size());
+      if (n < 0 && errno != EINTR) return false;
+      if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  int descriptor_ = -1;
+};
+
+// The socket is made anew. What is in its place is only removed when it is a socket that nobody answers at.
+int listen_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) throw UserError("the path of the socket is too long: " + path);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto folder = std::filesystem::path(path).parent_path();
+  struct stat info {};
+  if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    throw UserError(fmt::format("the socket's folder {} is not there, or a link", folder.string()));
+  if ((info.st_uid != 0 && info.st_uid != ::geteuid()) || (info.st_mode & (S_IWGRP | S_IWOTH)))
+    throw UserError(fmt::format("others can write to the socket's folder {}: chmod go-w, or choose another",
+                                folder.string()));
+  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) throw Error(std::string("cannot make a socket: ") + std::strerror(errno));
+  if (::lstat(path.c_str(), &info) == 0) {
+    if (!S_ISSOCK(info.st_mode))
+      throw UserError(path + " is there and is no socket (a link, perhaps): it is not touched");
+    if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+        errno == EAGAIN)
+      throw UserError("another ergotuned listens at " + path);
+    ::unlink(path.c_str());
+  }
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    throw UserError(fmt::format("cannot make the socket {}: {}", path, std::strerror(errno)));
+  // Everybody may knock; the policy says who is let in.
+  if (::chmod(path.c_str(), 0666) != 0 || ::listen(socket, 16) != 0)
+    throw UserError(fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
+  return socket;
+}
+
+bool identify(int socket, Peer& peer) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return false;
+  peer.pid = credentials.pid;
+  peer.uid = credentials.uid;
+  peer.groups = {credentials.gid};
+#ifdef SO_PEERGROUPS
+  std::vector<gid_t> groups(65536);
+  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0)
+    peer.groups.insert(peer.groups.end(), groups.begin(), groups.begin() + size / sizeof(gid_t));
+#endif
+  return true;
+}
+
+class Daemon {
+ public:
+  explicit Daemon(const DaemonOptions& options)
+      : options_(options),
+        audit_(options.audit_log),
+        service_(load_policy(options.policy), Devices::of(options.environment),
+                 [this](const auto& line) { audit_(line); }) {}
+  ~Daemon() {
+    for (const auto& [socket, client] : clients_) ::close(socket);
+    if (listener_ >= 0) {
+      ::close(listener_);
+      ::unlink(options_.socket.c_str());
+    }
+    if (signals_ >= 0) ::close(signals_);
+  }
+
+  int run() {
+    sigset_t caught;
+    sigemptyset(&caught);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&caught, signal);
+    ::sigprocmask(SIG_BLOCK, &caught, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
+    signals_ = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) throw Error("cannot watch signals");
+    StateFolder::open(options_.environment.state_folder);  // refused now, not when somebody asks for the first lease
+    for (const auto& report : replay_stale_journals(options_.environment)) audit_(report.summary);
+    listener_ = listen_at(options_.socket);
+    audit_("ergotuned listens at " + options_.socket);
+    while (!stopping_) turn();
+    audit_("ergotuned stops");
+    return 0;
+  }
+
+ private:
+  void turn() {
+    const bool resting = host_seconds() < rests_until_;
+    std::vector<pollfd> polled = {{signals_, POLLIN, 0}, {resting ? -1 : listener_, POLLIN, 0}};
+    for (const auto& [socket, client] : clients_) polled.push_back({socket, POLLIN, 0});
+    double left = service_.next_expiry(host_seconds());
+    if (resting && (left < 0 || left > kRest)) left = kRest;
+    const int patience = left < 0 ? -1 : static_cast<int>(std::min(left, 3600.0) * 1000) + 1;
+    if (::poll(polled.data(), polled.size(), patience) < 0 && errno != EINTR) throw Error("poll failed");
+    service_.expire(host_seconds());
+    if (polled[0].revents) take_signals();
+    for (std::size_t i = 2; i < polled.size(); ++i)
+      if (polled[i].revents) serve(polled[i].fd);
+    if (polled[1].revents) welcome();
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo != SIGHUP) {
+        stopping_ = true;
+        continue;
+      }
+      try {
+        Policy policy = load_policy(options_.policy);
+        audit_("the policy was read again");
+        service_.set_policy(std::move(policy));
+      } catch (const std::exception& error) {
+        audit_(fmt::format("the policy stays as it was: {}", error.what()));
+      }
+    }
+  }
+
+  void welcome() {
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0) {
+      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+      // the knock stays, and would be heard again at once and for ever
+      if (!std::exchange(shut_, true)) audit_(fmt::format("nobody is let in for now: {}", std::strerror(errno)));
+      rests_until_ = host_seconds() + kRest;
+      return;
+    }
+    shut_ = false;
+    Peer peer;
+    std::uint64_t nonce = 0;
+    const bool known = identify(socket, peer) && ::getrandom(&nonce, sizeof nonce, 0) == sizeof nonce;
+    if (!known) {
+      ::close(socket);
+      return;
+    }
+    if (!make_room(peer.uid)) {
+      const std::string sorry =
+          encode(nonce, 0, Answer(DoneAnswer{ControlStatus::timeout, "too many clients are connected: try again later", 0}));
+      (void)!::send(socket, sorry.data(), sorry.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ::close(socket);
+      return;
+    }
+    std::string hello;
+    clients_[socket] = {service_.connect(peer, nonce, hello), peer.uid, host_seconds()};
+    answer(socket, hello);
+  }
+
+  /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who has
+  /// most. Who has a lease stays. False when nobody can go.
+  bool make_room(uid_t newcomer) {
+    std::map<uid_t, std::size_t> of_user;
+    for (const auto& [socket, client] : clients_) ++of_user[client.uid];
+    uid_t whose = newcomer;
+    if (of_user[newcomer] < kMaxClientsPerUser) {
+      if (clients_.size() < Service::kMaxClients) return true;
+      whose = std::max_element(of_user.begin(), of_user.end(), [](const auto& a, const auto& b) {
+                return a.second < b.second;
+              })->first;
+    }
+    int victim = -1;
+    for (const auto& [socket, client] : clients_) {
+      if (client.uid != whose || service_.holds_lease(client.number)) continue;
+      if (victim < 0 || client.heard_at < clients_[victim].heard_at) victim = socket;
+    }
+    if (victim < 0) return false;
+    drop(victim);
+    return true;
+  }
+
+  void serve(int socket) {
+    std::string bytes(kMaxMessage, '\0');
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return drop(socket);
+    clients_[socket].heard_at = host_seconds();
+    const uid_t uid = clients_[socket].uid;
+    if (message.msg_flags & MSG_TRUNC) {
+      service_.refused(uid, fmt::format("a message of more than {} bytes", kMaxMessage), host_seconds());
+      return drop(socket);
+    }
+    try {
+      const auto reply = service_.handle(
+          clients_[socket].number, std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
+      if (reply.empty()) return drop(socket);
+      answer(socket, reply);
+    } catch (const std::exception& error) {  // a driver's, or for want of memory: the others are served on
+      audit_(fmt::format("uid {}: the request failed: {}", uid, error.what()));
+      drop(socket);
+    }
+  }
+
+  // A client that does not read its answers is not waited for.
+  void answer(int socket, const std::string& bytes) {
+    if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        static_cast<ssize_t>(bytes.size()))
+      drop(socket);
+  }
+
+  void drop(int socket) {
+    const auto client = clients_.find(socket);
+    if (client == clients_.end()) return;
+    service_.disconnect(client->second.number);
+    clients_.erase(client);
+    ::close(socket);
+  }
+
+  struct Client {
+    std::uint64_t number = 0;
+    uid_t uid = 0;
+    double heard_at = 0;
+  };
+  DaemonOptions options_;
+  Audit audit_;
+  Service service_;
+  std::map<int, Client> clients_;  // by socket
+  int listener_ = -1, signals_ = -1;
+  double rests_until_ = 0;
+  bool shut_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+int run_daemon(const DaemonOptions& options) { return Daemon(options).run(); }
+
+}  // namespace ergotune::helper

@@ -1,0 +1,184 @@
+#include "program/program_build.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/process/file_lock.hpp"
+#include "base/files.hpp"
+#include "base/hash.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "evaluate/live/machine_fault.hpp"
+#include "program/program_output.hpp"
+
+namespace ergotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+void append(std::string& text, const std::string& part) { text += fmt::format("{}:", part.size()) + part; }
+
+/// The build's folder is there and whole when this file beside it is.
+fs::path mark_of(const fs::path& folder) { return folder.string() + ".done"; }
+
+void touch(const fs::path& file) {
+  std::error_code error;
+  fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+}
+
+}  // namespace
+
+std::string ProgramBuilds::contents(const fs::path& file) {
+  const auto [entry, fresh] = hashes_.try_emplace(file.string());
+  if (fresh) entry->second = content_hash_of_file(file).value_or("");
+  return entry->second;
+}
+
+/// The words of all steps, and the contents of what they name.
+std::string ProgramBuilds::key_of(const ProgramTexts& texts) {
+  std::string all;
+  std::error_code error;
+  for (const auto& step : program_.build) {
+    const std::vector<std::string> words = texts.texts(step);
+    append(all, std::to_string(words.size()));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      append(all, words[i]);
+      const fs::path file = i == 0 ? find_program(words[i], beside_) : beside_ / words[i];
+      if (fs::is_regular_file(file, error)) append(all, contents(file));
+    }
+  }
+  for (const ProgramFile& file : program_.build_files) {
+    append(all, file.name);
+    append(all, texts.text(file.text));
+  }
+  for (const fs::path& source : program_.sources) {
+    if (!fs::is_directory(source, error)) {
+      append(all, contents(source));
+      continue;
+    }
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(source, fs::directory_options::skip_permission_denied, error))
+      if (entry.is_regular_file(error)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) append(all, file.lexically_relative(source).string() + contents(file));
+  }
+  return content_hash(all);
+}
+
+/// What no configuration can help: a full disk, a compiler that is not there.
+void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
+                                            const SupervisedResult& result) const {
+  if (const std::string full = full_disk_in(words, "the build"); !full.empty()) throw UserError(full, program_.place);
+  if (result.not_started.empty()) return;
+  // The same for all configurations: a program of the system, or what is there before anything is built.
+  const std::string fixed = known_text(program_.build[step].front(), beside_);
+  if (fixed.empty() || (step > 0 && fixed.find('/') != fixed.npos)) return;
+  throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started), program_.place);
+}
+
+BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& folder, Supervisor& supervisor) const {
+  BuildOutcome outcome;
+  outcome.folder = folder;
+  const double begin = host_seconds();
+  texts.write(program_.build_files, folder);
+  for (std::size_t i = 0; i < program_.build.size(); ++i) {
+    SupervisedRun run;
+    run.arguments = texts.texts(program_.build[i]);
+    run.folder = folder.string();
+    run.time_limit = time_limit_;
+    const SupervisedResult result = supervisor.run(run);
+    outcome.stopped = result.stopped;
+    if (result.ok()) continue;
+    const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
+    const std::string words = last_words(result.out, result.err);
+    throw_if_machines_fault(i, step, words, result);
+    outcome.status = Status::compile_error;
+    if (!result.not_started.empty()) {
+      outcome.message = fmt::format("{} cannot be started: {}", step, result.not_started);
+    } else if (result.timed_out) {
+      outcome.message = fmt::format("{} took more than {:g} s and was ended (compile_time_limit)", step, time_limit_);
+    } else if (result.signal != 0) {
+      outcome.message = fmt::format("{} ended by signal {}", step, result.signal);
+    } else {
+      outcome.message = fmt::format("{} ended with exit code {}", step, result.exit_code);
+    }
+    if (!words.empty()) outcome.message += ":\n" + words;
+    break;
+  }
+  outcome.seconds = host_seconds() - begin;
+  return outcome;
+}
+
+BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor, const std::atomic<bool>& stopping) {
+  // The key knows the folder by a name of its own: it is made of the key.
+  texts.set_folder("folder", beside_);
+  texts.set_folder("build", "/build");
+  const std::string key = key_of(texts);
+  if (const auto failed = failures_.find(key); failed != failures_.end()) return failed->second;
+  const fs::path folder = cache_ / key;
+  std::error_code error;
+  fs::create_directories(cache_, error);
+  if (error)
+    throw UserError(fmt::format("the folder for builds {} cannot be made: {}", cache_.string(), error.message()));
+  FileLock lock(folder.string() + ".lock");
+  std::error_code trouble;
+  BuildOutcome outcome;
+  outcome.folder = folder;
+  // Another session may be making it, which takes as long as it takes.
+  while (!lock.take(trouble)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (!stopping) continue;
+    outcome.status = Status::timeout;
+    outcome.message = "ended with the session";
+    outcome.stopped = true;
+    return outcome;
+  }
+  if (fs::exists(mark_of(folder), error) && fs::is_directory(folder, error)) {
+    touch(mark_of(folder));
+    return outcome;
+  }
+  fs::remove_all(folder, error);  // of a build that was cut off
+  fs::create_directories(folder, error);
+  if (error) throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
+  texts.set_folder("build", folder);
+  try {
+    outcome = make(texts, folder, supervisor);
+  } catch (...) {
+    fs::remove_all(folder, error);
+    throw;
+  }
+  if (outcome.status == Status::ok) {
+    (void)write_file(mark_of(folder), "");
+  } else {
+    fs::remove_all(folder, error);
+    if (!outcome.stopped) {
+      failures_[key] = outcome;
+      failures_[key].seconds = 0;
+    }
+  }
+  return outcome;
+}
+
+void ProgramBuilds::prune() const {
+  constexpr auto kUnused = std::chrono::hours(24 * 30);
+  std::error_code error;
+  std::vector<fs::path> unused;
+  for (const auto& entry : fs::directory_iterator(cache_, error)) {
+    const auto used = fs::last_write_time(entry.path(), error);
+    if (!error && fs::file_time_type::clock::now() - used >= kUnused) unused.push_back(entry.path());
+  }
+  for (const fs::path& old : unused) {
+    if (old.extension() == ".done") {
+      fs::remove(old, error);
+      fs::remove_all(fs::path(old).replace_extension(), error);
+    } else if (!fs::exists(mark_of(old), error)) {
+      fs::remove_all(old, error);  // cut off: a folder without its mark, a lock
+    }
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,131 @@
+#include "program/target_program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "device/backend.hpp"
+#include "ergotune/error.hpp"
+#include "program/program.hpp"
+#include "measure/energy/energy.hpp"
+#include "measure/execution_parameters.hpp"
+#include "power/guardian/guardian.hpp"
+#include "problem/program.hpp"
+#include "tune/target/target_clocks.hpp"
+#include "tune/target/target_parts.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Energies are added, so nothing may be counted twice.
+void refuse_twice_counted(const std::vector<std::unique_ptr<Sensor>>& sensors) {
+  for (std::size_t i = 0; i < sensors.size(); ++i) {
+    for (std::size_t j = 0; j < sensors.size(); ++j) {
+      if (i == j) continue;
+      const SensorInfo &a = sensors[i]->info(), &b = sensors[j]->info();
+      const bool same = (i < j && !a.uuid.empty() && a.uuid == b.uuid) || (i < j && a.id == b.id) || b.id.starts_with(a.id + "/") ||
+                        (a.id == "rapl:packages" && b.id.starts_with("rapl:package-"));
+      if (same)
+        throw UserError(fmt::format("the sensors {} and {} see the same thing, and the energies of a program's sensors are added; "
+                                    "name one of them",
+                                    a.id, b.id));
+    }
+  }
+}
+
+std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const LiveOptions& live, Control* control) {
+  std::vector<std::unique_ptr<Sensor>> sensors;
+  if (!live.energy) return sensors;
+  if (live.sensors.empty() && control && control->id() != "cpufreq") {
+    // The best one of the board whose clocks are set.
+    sensors.push_back(open_sensor(control->id()));
+    return sensors;
+  }
+  EnergySources sources = energy_sources(live.sensors, target.device.name, {}, {}, true);
+  sensors = std::move(sources.sensors);
+  if (live.sensors.empty()) sensors.resize(1);
+  refuse_twice_counted(sensors);
+  return sensors;
+}
+
+/// The program itself, as far as it can be told before anything is built.
+void refuse_missing(const Problem& problem) {
+  const Program& program = *problem.program;
+  const std::filesystem::path beside = home_of(problem.file);
+  const std::string name = known_text(program.command.front(), beside);
+  const std::string folder = program.folder ? known_text(*program.folder, beside) : ".";
+  if (name.empty() || folder.empty()) return;
+  if (name.find('/') != name.npos && !program.build.empty()) return;  // it may yet be built
+  if (!find_program(name, beside / folder).empty()) return;
+  throw UserError(name.find('/') == name.npos
+                      ? fmt::format("the program \"{}\" is not to be found in PATH; install it, or give its path", name)
+                      : fmt::format("the program \"{}\" is not there, or is no program: {}", name, (beside / folder / name).lexically_normal().string()),
+                  program.place);
+}
+
+/// What a program is run on: this machine.
+DeviceInfo device_of_program(const Problem& problem, const TargetOptions& options) {
+  if (!options.device.empty() && options.device != "program" && options.device != "host") {
+    throw UserError(fmt::format("the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
+                                "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
+                                options.device,
+                                options.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
+  }
+  if (!options.live.workers.empty() || !options.live.nodes.empty())
+    throw UserError("workers and nodes measure kernels; a [program] runs on this machine, and may start others by itself");
+  if (!problem.observers.empty())
+    throw UserError(fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, peak_memory "
+                                "and what [program] output reads",
+                                problem.observers.front().name),
+                    problem.observers.front().place);
+  const auto& clocks = problem.execution_parameters;
+  const bool modelled = options.needs_model || std::any_of(clocks.begin(), clocks.end(), [](const ExecutionParameterSpec& spec) {
+                          return spec.choice == ExecutionParameterSpec::Choice::model;
+                        });
+  if (modelled)
+    throw UserError("a model of the board's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
+                    "range or a list, or let \"ergotune program\" fit one to the program itself");
+  if (options.occupancy > 0) throw UserError("occupancy is of kernels; a program has none");
+  refuse_missing(problem);
+  DeviceInfo device = open_device("host")->info();
+  device.id = device.backend = "program";
+  return device;
+}
+
+void open_evaluator(Target& target, const LiveOptions& live, Control* control) {
+  auto evaluator = std::make_unique<ProgramEvaluator>(target.problem, target.constants, target.device, live,
+                                                      sensors_of(target, live, control));
+  target.live = evaluator.get();
+  target.evaluator = std::move(evaluator);
+  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
+}
+
+}  // namespace
+
+void open_program(Target& target, const TargetOptions& options) {
+  // Clocks that a killed session left behind would spoil every measurement.
+  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
+  const bool named = take_clock_parameters(target.problem);
+  const LiveOptions live = live_options(target.problem, options);
+  target.device = device_of_program(target.problem, options);
+  target.constants = target.problem.constants_for(target.device.name, target.device.properties);
+  std::unique_ptr<Control> control = find_control(target, target.device, options, named);
+  if (control) {
+    target.board_key = control->device_key();
+    target.base_clock_mhz = base_clock_of(target.device.name, *control);
+    resolve_execution_parameters(target.problem, *control, options.suggested);
+  }
+  if (options.adapt) options.adapt(target.problem, target.device.properties);
+  build_space(target, options);
+  open_evaluator(target, live, control.get());
+  set_conditions(target, options, live);
+  if (!control) return;
+  ControlSessionOptions control_options;
+  control_options.take_over = options.take_over;
+  auto session = ControlSession::open(std::move(control), control_options);
+  for (const std::string& note : session->notes()) target.notes.push_back(note);
+  target.live->set_controls(std::move(session), target.space->parameters());
+}
+
+}  // namespace ergotune

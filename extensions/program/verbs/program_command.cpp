@@ -1,0 +1,266 @@
+// ergotune program: the clock or power limit at which any program needs least energy.
+#include "program/verbs/program_command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/interruption.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/results.hpp"
+#include "cli/run_at.hpp"
+#include "ergotune/error.hpp"
+#include "measure/execution_parameters.hpp"
+#include "power/controls/control.hpp"
+#include "power/sensors/sensor.hpp"
+#include "problem/program.hpp"
+#include "tune/session/measure_one.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+struct ProgramArguments {
+  std::vector<std::string> command, sensors;
+  std::string slowdown = "5%";
+  std::optional<std::string> control, store;
+  std::optional<double> at;
+  double time_limit = 3600, precision = 0, seconds = 0;
+  int most = 12;
+  bool no_store = false, no_resume = false, take_over = false, quiet = false, json = false;
+};
+
+/// "5%" or "0.05".
+double share_of(std::string text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && rest == text.data() + text.size() && std::isfinite(number) && number >= 0;
+  if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is no share; say 5% or 0.05", text));
+  if (!percent && number >= 1)
+    throw UserError(fmt::format("--max-slowdown: {0} would be {1:g} %; say {0}% or a share such as 0.05", text, 100 * number));
+  return percent ? number / 100 : number;
+}
+
+/// The part of an id that says which board: "nvml:0" of "nvml:0/energy"; all of the processor's are one.
+std::string board_of(const std::string& id) {
+  return id.starts_with("rapl") || id == "cpufreq" ? "processor" : id.substr(0, id.find('/'));
+}
+
+/// The control to use; null with `why_not` where none may be used. Of several the one whose sensor is named.
+std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::vector<std::string>& why_not) {
+  if (arguments.control) {
+    std::string why;
+    auto control = usable_control(*arguments.control, &why);
+    if (!control) throw UserError(why);
+    return control;
+  }
+  if (controls_forbidden()) {
+    why_not.push_back("controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set)");
+    return nullptr;
+  }
+  std::vector<std::unique_ptr<Control>> usable;
+  for (const std::string& id : list_controls()) {
+    std::string why;
+    try {
+      auto control = usable_control(id, &why);
+      const bool wanted = arguments.sensors.empty() || std::any_of(arguments.sensors.begin(), arguments.sensors.end(), [&](const auto& s) {
+                            return board_of(s) == board_of(id);
+                          });
+      if (control && wanted) usable.push_back(std::move(control));
+    } catch (const UserError& error) {
+      why = error.what();
+    }
+    if (!why.empty()) why_not.push_back(why);
+  }
+  if (usable.size() > 1) {
+    std::vector<std::string> ids;
+    for (const auto& control : usable) ids.push_back(control->id());
+    throw UserError(fmt::format("clocks can be set through {}: say with --control which of them the program depends on",
+                                fmt::join(ids, " and ")));
+  }
+  if (usable.empty() && why_not.empty())
+    why_not.push_back("there is no clock or power limit here that could be set (\"ergotune clocks status\")");
+  return usable.empty() ? nullptr : std::move(usable.front());
+}
+
+/// What is searched: the core clock, else the power limit.
+std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
+  ExecutionParameterSpec spec;
+  if (control.range(ControlQuantity::core_clock_mhz).supported) {
+    spec.kind = ParameterKind::core_clock_mhz;
+    spec.choice = ExecutionParameterSpec::Choice::all;
+    if (control.range(ControlQuantity::core_clock_mhz).values.empty()) {
+      spec.choice = ExecutionParameterSpec::Choice::equidistant;
+      spec.count = 33;
+    }
+    return spec;
+  }
+  if (!control.range(ControlQuantity::power_limit_w).supported) return std::nullopt;
+  spec.kind = ParameterKind::power_limit_w;
+  spec.choice = ExecutionParameterSpec::Choice::equidistant;
+  spec.count = 17;
+  return spec;
+}
+
+/// A sensor for the energy of this program, as far as one is here: the control's board, the processor, else the one board there
+/// is, which then is named.
+bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
+  if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
+  std::vector<std::string> looked_for;
+  if (!sensors_for_device({}, {}, true, &looked_for).empty()) return true;
+  std::set<std::string> boards;
+  for (const SensorInfo& sensor : list_sensors())
+    if (sensor.scope == SensorScope::board && !control) boards.insert(board_of(sensor.id));
+  if (boards.size() == 1) {
+    arguments.sensors.push_back(*boards.begin());
+    return true;
+  }
+  if (!boards.empty())
+    why_not.push_back(fmt::format("energy can be read of {}: say with --sensor which of them the program uses", fmt::join(boards, ", ")));
+  else
+    why_not.push_back("no sensor of energy can be read here");
+  why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
+  return false;
+}
+
+Problem problem_of_command(const ProgramArguments& arguments) {
+  Problem problem;
+  problem.name = std::filesystem::path(arguments.command.front()).filename().string();
+  problem.file = std::filesystem::current_path() / "program";  // its folder is where the command is given
+  auto program = std::make_shared<Program>();
+  for (const std::string& word : arguments.command) program->command.push_back(literal_template(word));
+  program->time_limit = arguments.time_limit;
+  problem.program = program;
+  problem.kernel().function = literal_template(problem.name);
+  problem.verification.kind = Verification::Kind::none;
+  // A space has a parameter, and one that says what ran is never wrong.
+  Parameter what;
+  what.name = "program";
+  what.values = {Value(problem.name)};
+  problem.parameters.push_back(std::move(what));
+  return problem;
+}
+
+SetupOptions setup_of(const ProgramArguments& arguments) {
+  SetupOptions setup;
+  setup.live.sensors = arguments.sensors;
+  if (arguments.precision > 0) setup.live.measure.precision = arguments.precision;
+  if (arguments.seconds > 0) setup.live.measure.max_seconds = arguments.seconds;
+  setup.take_over = arguments.take_over;
+  setup.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
+  setup.resume = !arguments.no_resume;
+  setup.interrupted = interruption();
+  setup.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
+  return setup;
+}
+
+/// Time and, where there is a sensor, energy of the program as it is.
+void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, bool energy) {
+  SetupOptions setup = setup_of(arguments);
+  setup.live.energy = energy;
+  problem.objective.text = energy ? "energy" : "time";
+  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  if (!arguments.quiet)
+    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  finding.measured = measure_one(prepared, 0).measurement;
+  arguments.json ? print_json(document_of(finding)) : print_finding(finding);
+  if (!usable(finding.measured->status)) throw Exit{kNoAnswer};
+}
+
+void search(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, const Control& control,
+            const ExecutionParameterSpec& spec) {
+  problem.execution_parameters = {spec};
+  problem.objective = setting_objective(finding.max_slowdown);
+  SetupOptions setup = setup_of(arguments);
+  setup.controls = {arguments.control.value_or(control.id())};
+  setup.live.energy = true;
+  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  if (!arguments.quiet) {
+    fmt::print(stderr, "Running {} at up to {} settings through {}\n", fmt::join(arguments.command, " "), arguments.most, finding.control);
+    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  }
+  SettingSearchOptions options;
+  options.max_slowdown = finding.max_slowdown;
+  options.most = static_cast<std::size_t>(std::max(arguments.most, 2));
+  options.first = std::min<std::size_t>(options.first, options.most);
+  options.interrupted = interruption();
+  const std::string unit = spec.kind == ParameterKind::power_limit_w ? "W" : "MHz";
+  if (!arguments.quiet) {
+    options.progress = [&](double setting, const Measurement& m) {
+      if (usable(m.status)) fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(m, "time", {}), with_interval(m, "energy", {}));
+      else fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m.status), m.message);
+    };
+    options.confirming = [](double left) {
+      fmt::print(stderr, "confirming the best beside the unchanged, about {} left\n", human_duration(left));
+    };
+  }
+  finding.choice = choose_setting(prepared, options);
+  finding.notes = prepared.notes;
+  // Settings are put back before anything is told of them.
+  prepared.evaluator.reset();
+  arguments.json ? print_json(document_of(finding)) : print_finding(finding);
+  if (!finding.choice->best) throw Exit{kNoAnswer};
+}
+
+void program(ProgramArguments arguments) {
+  ProgramFinding finding;
+  finding.command = arguments.command;
+  finding.max_slowdown = share_of(arguments.slowdown);
+  if (arguments.most < 2) throw UserError("--settings: two are the least that can be compared");
+  std::vector<std::string> why_not;
+  std::unique_ptr<Control> control = choose_control(arguments, why_not);
+  if (arguments.at) {
+    if (!control) throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
+    const auto spec = what_to_set(*control);
+    if (!spec) throw UserError(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
+    throw Exit{run_at(std::move(control), *quantity_of(spec->kind), *arguments.at, arguments.command, arguments.take_over)};
+  }
+  Problem problem = problem_of_command(arguments);
+  const auto spec = control ? what_to_set(*control) : std::nullopt;
+  if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
+  const bool energy = has_sensor(arguments, control.get(), why_not);
+  finding.why_not = why_not;
+  if (!spec || !energy) return measure_only(arguments, std::move(problem), std::move(finding), energy);
+  finding.control = control->id();
+  search(arguments, std::move(problem), std::move(finding), *control, *spec);
+}
+
+}  // namespace
+
+void add_program_command(Verb app) {
+  auto arguments = std::make_shared<ProgramArguments>();
+  Verb verb = app.add_verb("program", "Find the clock or power limit at which any program needs least energy");
+  verb.add_option("PROGRAM", arguments->command, "The program and its arguments, after --").required().take_all();
+  verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
+  verb.add_option("--sensor", arguments->sensors, "Energy by this sensor; repeatable, energies are added (the control's board, else the processor, else the one board there is)");
+  verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
+  verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)").kind("NUMBER");
+  verb.add_option("--at", arguments->at, "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put things back").kind("NUMBER").positive();
+  verb.add_option("--precision", arguments->precision, "Wanted half-width of the 95 % interval of time and energy (0.02)").kind("NUMBER").positive();
+  verb.add_option("--max-seconds", arguments->seconds, "Runs at one setting take this long at most, s, where three runs do (10)").kind("NUMBER").positive();
+  verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)").kind("NUMBER").positive();
+  verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");
+  verb.add_flag("--no-store", arguments->no_store, "Keep no results");
+  verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this program are stored");
+  verb.add_flag("--take-over", arguments->take_over, "Set clocks although somebody else seems to have locked them");
+  verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
+  add_json_option(verb, arguments->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune program -- xz -k -c -9 big.tar\n"
+      "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
+      "  ergotune program --control nvml:0 --at 1395 -- ./simulate input.nml\n"
+      "The program runs several times; what it writes it writes each time. Settings are put back however it ends. Without\n"
+      "a clock or limit that can be set, time and energy of the program as it is are measured.");
+  verb.callback([arguments] { program(*arguments); });
+}
+
+}  // namespace ergotune::cli

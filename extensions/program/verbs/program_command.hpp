@@ -1,0 +1,29 @@
+// What `ergotune program` has found out, and how it is told.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/program_setting.hpp"
+
+namespace ergotune::cli {
+
+struct ProgramFinding {
+  std::vector<std::string> command;
+  double max_slowdown = 0.05;
+  std::string control;                  ///< id; empty where nothing could be set
+  std::vector<std::string> why_not;     ///< why nothing was set, and what is missing
+  std::optional<SettingChoice> choice;  ///< where something could be set
+  std::optional<Measurement> measured;  ///< else: the program as it is
+  std::vector<std::string> notes;
+};
+
+nlohmann::ordered_json document_of(const ProgramFinding& finding);
+void print_finding(const ProgramFinding& finding);
+
+/// How to set it without ergotune, as commands for root, where the control has a common tool for it; may be empty.
+std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting);
+
+}  // namespace ergotune::cli

@@ -1,0 +1,20 @@
+// ergotune supervise: the process that runs programs for a session, so that nothing of them is left behind. Started by the
+// session itself.
+#include <memory>
+
+#include "program/supervisor.hpp"
+#include "cli/command.hpp"
+
+namespace ergotune::cli {
+
+void add_supervise_command(Verb app) {
+  auto descriptor = std::make_shared<int>(-1);
+  Verb verb = app.add_verb("supervise", "Run programs for a session (started by the session itself)");
+  verb.hide();
+  verb.add_option("--descriptor", *descriptor, "Socket to the session").required();
+  verb.callback([descriptor] {
+    if (const int code = run_supervisor(*descriptor); code != 0) throw Exit{code};
+  });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,44 @@
+#include "watch/stored_trace.hpp"
+
+#include "base/files.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/trace_observer.hpp"
+
+namespace ergotune::serve {
+namespace {
+
+/// As the observer calls it: workers know no names of execution parameters.
+std::string called(const std::vector<Parameter>& parameters, const Configuration& configuration, bool all_names) {
+  std::string words;
+  for (std::size_t i = 0; i < configuration.size(); ++i) {
+    if (i > 0) words += ',';
+    if (all_names || parameters[i].kind == ParameterKind::code) words += parameters[i].name + "=";
+    words += configuration[i].to_string();
+  }
+  return words;
+}
+
+}  // namespace
+
+std::optional<PowerTrace> stored_trace(const Problem& problem, const std::vector<Parameter>& parameters,
+                                       const Configuration& configuration, const std::filesystem::path& store) {
+  for (const ObserverSpec& observer : problem.observers) {
+    if (observer.name != "trace") continue;
+    const auto option = observer.options.find("folder");
+    std::filesystem::path folder = "traces";
+    if (option != observer.options.end() && !option->second.empty()) folder = option->second.front().to_string();
+    for (const bool all_names : {false, true}) {
+      const auto file = trace_file(folder_of(store) / folder, called(parameters, configuration, all_names));
+      const auto text = read_file(file);
+      if (!text) continue;
+      try {
+        return trace_from_csv(*text, {file.string(), 0, 0});
+      } catch (const UserError&) {
+        return std::nullopt;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ergotune::serve

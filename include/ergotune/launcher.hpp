@@ -1,0 +1,211 @@
+// Tuned kernels in applications, for C++. Link libergotune-launcher; nothing else of ergotune is needed.
+//
+//   ergotune::launcher::Kernel add("vector_add.toml");
+//   add(queue, n, a, b, c);             // instead of setting arguments and a launch of one's own
+//   std::cout << add.why(queue, n, a, b, c);
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <iomanip>
+#include <limits>
+#include <locale>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ergotune/launcher.h"
+
+namespace ergotune::launcher {
+
+/// What a call could not do, in words; `code` is the driver's, or -1000.
+class LaunchError : public std::runtime_error {
+ public:
+  LaunchError(const std::string& message, int code) : std::runtime_error(message), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+/// As ergotune_options; what is empty is left to its default.
+struct Options {
+  std::string backend, kernel, wisdom, constants, objective, cache;
+  bool background = false;
+  std::function<void(const std::string&)> warn;
+};
+
+/// Text as TOML writes it.
+inline std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (c == '\n') result += "\\n";
+    else if (c == '\t') result += "\\t";
+    else if (c != '\r') result += c;
+  }
+  return result + "\"";
+}
+
+/// A kernel described in code, in place of a problem file. Expressions see constants and parameters. Constants and parameters
+/// are macros of the source, so that they have names of their own there.
+class Builder {
+ public:
+  /// `language`: "opencl", "cuda" or "hip".
+  static Builder from_file(std::string function, const std::string& language, const std::string& file) {
+    return Builder(std::move(function), "source." + language + " = " + quoted(file) + "\n");
+  }
+  static Builder from_text(std::string function, const std::string& language, const std::string& source) {
+    return Builder(std::move(function), "source." + language + " = { text = " + quoted(source) + " }\n");
+  }
+  /// A size: its value here is what it is tuned for where nobody says another.
+  Builder& constant(const std::string& name, long long value) { return line(constants_, name, std::to_string(value)); }
+  /// The first value is the default.
+  template <class T>
+  Builder& tune(const std::string& name, std::initializer_list<T> values) {
+    std::string list;
+    for (const T& value : values) list += (list.empty() ? "" : ", ") + word(value);
+    return line(parameters_, name, "[" + list + "]");
+  }
+  Builder& restriction(const std::string& condition) {
+    restrictions_ += "  " + quoted(condition) + ",\n";
+    return *this;
+  }
+  /// `value`: an expression; where it is a constant's name, each launch says with this argument what the constant is.
+  Builder& scalar(const std::string& name, const std::string& type, const std::string& value) {
+    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", value = " + quoted(value));
+  }
+  /// `count`: number of elements. `access`: "read", "write" or "read_write".
+  Builder& buffer(const std::string& name, const std::string& type, const std::string& count, const std::string& access = "read") {
+    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", count = " + quoted(count) + ", access = " + quoted(access));
+  }
+  /// Of OpenCL: no argument of the launch.
+  Builder& local_memory(const std::string& name, const std::string& type, const std::string& count) {
+    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", local_count = " + quoted(count));
+  }
+  /// Blocks in each dimension; or global(): work items, rounded up to whole blocks.
+  Builder& grid(std::initializer_list<std::string> sizes) { return dimensions("grid", sizes); }
+  Builder& global(std::initializer_list<std::string> sizes) { return dimensions("global", sizes); }
+  Builder& block(std::initializer_list<std::string> sizes) { return dimensions("block", sizes); }
+  Builder& shared_memory_bytes(const std::string& bytes) { return line(launch_, "shared_memory_bytes", quoted(bytes)); }
+  Builder& option(const std::string& option) {
+    options_ += (options_.empty() ? "" : ", ") + quoted(option);
+    return *this;
+  }
+  /// The problem file that says the same: `ergotune tune` takes it.
+  std::string text() const {
+    return "name = " + quoted(function_) + "\n" + (restrictions_.empty() ? "" : "restrictions = [\n" + restrictions_ + "]\n") +
+           "\n[constants]\n" + constants_ + "\n[parameters]\n" + parameters_ + "\n[kernel]\nfunction = " + quoted(function_) + "\n" + source_ +
+           (options_.empty() ? "" : "options = [" + options_ + "]\n") + "arguments = [\n" + arguments_ + "]\n\n[kernel.launch]\n" + launch_;
+  }
+
+ private:
+  Builder(std::string function, std::string source) : function_(std::move(function)), source_(std::move(source)) {}
+  template <class T>
+  static std::string word(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
+    else if constexpr (std::is_floating_point_v<T>) return real(value);
+    else if constexpr (std::is_arithmetic_v<T>) return std::to_string(value);
+    else return quoted(value);
+  }
+  /// The fewest digits that read back as the same number, and a point or an exponent: without one it would be an integer.
+  template <class T>
+  static std::string real(T value) {
+    std::string text;
+    T read = 0;
+    for (int digits = std::numeric_limits<T>::digits10; digits <= std::numeric_limits<T>::max_digits10 && read != value; ++digits) {
+      std::stringstream stream;
+      stream.imbue(std::locale::classic());  // the application's may have a comma there
+      stream << std::setprecision(digits) << value;
+      text = stream.str();
+      stream >> read;
+    }
+    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+  }
+  Builder& line(std::string& section, const std::string& name, const std::string& value) {
+    section += name + " = " + value + "\n";
+    return *this;
+  }
+  Builder& argument(const std::string& entry) {
+    arguments_ += "  { " + entry + " },\n";
+    return *this;
+  }
+  Builder& dimensions(const char* key, std::initializer_list<std::string> sizes) {
+    std::string list;
+    for (const std::string& size : sizes) list += (list.empty() ? "" : ", ") + quoted(size);
+    return line(launch_, key, "[" + list + "]");
+  }
+  std::string function_, source_, constants_, parameters_, restrictions_, arguments_, launch_, options_;
+};
+
+/// A kernel that runs tuned. Calls may come from several threads at once.
+class Kernel {
+ public:
+  explicit Kernel(const std::string& problem_file, Options options = {}) {
+    open(std::move(options), [&](const ergotune_options& plain) { return ergotune_kernel_open(problem_file.c_str(), &plain); });
+  }
+  /// `folder` is what paths in the description start at.
+  explicit Kernel(const Builder& builder, Options options = {}, const std::string& folder = ".") {
+    open(std::move(options), [&](const ergotune_options& plain) { return ergotune_kernel_open_text(builder.text().c_str(), folder.c_str(), &plain); });
+  }
+
+  /// Queues a launch. Arguments are the values themselves: CUdeviceptr, cl_mem, int, float ...; a pointer to device memory
+  /// is a CUdeviceptr. Throws LaunchError.
+  template <class... Arguments>
+  void operator()(void* queue, const Arguments&... arguments) const {
+    const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
+    check(ergotune_kernel_launch(kernel_.get(), queue, list, sizeof...(arguments)));
+  }
+  /// Compiles and loads what such a launch needs, and waits for it.
+  template <class... Arguments>
+  void prepare(void* queue, const Arguments&... arguments) const {
+    const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
+    check(ergotune_kernel_prepare(kernel_.get(), queue, list, sizeof...(arguments)));
+  }
+  /// What such a launch runs, and why: a JSON document.
+  template <class... Arguments>
+  std::string why(void* queue, const Arguments&... arguments) const {
+    const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
+    const char* text = ergotune_kernel_why(kernel_.get(), queue, list, sizeof...(arguments));
+    if (!text) check(-1000);
+    return text;
+  }
+  void reload() const { check(ergotune_kernel_reload(kernel_.get())); }
+
+ private:
+  struct Close {
+    void operator()(ergotune_kernel* kernel) const { ergotune_kernel_close(kernel); }
+  };
+  using Warn = std::function<void(const std::string&)>;
+  static void check(int code) {
+    if (code != 0) throw LaunchError(ergotune_error(), code);
+  }
+  template <class Open>
+  void open(Options options, Open open_it) {
+    const auto text = [](const std::string& value) { return value.empty() ? nullptr : value.c_str(); };
+    ergotune_options plain{};
+    plain.size = sizeof plain;
+    plain.backend = text(options.backend);
+    plain.kernel = text(options.kernel);
+    plain.wisdom = text(options.wisdom);
+    plain.constants = text(options.constants);
+    plain.objective = text(options.objective);
+    plain.cache = text(options.cache);
+    plain.background = options.background ? 1 : 0;
+    if (options.warn) {
+      warn_ = std::make_unique<Warn>(std::move(options.warn));
+      plain.data = warn_.get();
+      plain.warn = [](const char* message, void* data) { (*static_cast<Warn*>(data))(message); };
+    }
+    kernel_.reset(open_it(plain));
+    if (!kernel_) check(-1000);
+  }
+  std::unique_ptr<Warn> warn_;  // outlives the kernel, which may warn to its end
+  std::unique_ptr<ergotune_kernel, Close> kernel_;
+};
+
+}  // namespace ergotune::launcher

@@ -1,0 +1,107 @@
+// ergotune compare: sessions side by side.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/results.hpp"
+#include "cli/output/table.hpp"
+#include "analysis/comparison.hpp"
+#include "ergotune/error.hpp"
+#include "report/comparison_json.hpp"
+#include "report/document.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> sources;
+  std::optional<std::string> objective;
+  bool json = false;
+};
+
+/// "results.db:2" is session 2 of results.db, should no file have that whole name.
+std::pair<std::filesystem::path, std::int64_t> source_of(const std::string& text) {
+  std::error_code error;
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos || std::filesystem::exists(text, error)) return {text, 0};
+  std::int64_t session = 0;
+  const auto [end, bad] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), session);
+  if (bad != std::errc() || end != text.data() + text.size() || session <= 0) return {text, 0};
+  return {text.substr(0, colon), session};
+}
+
+std::string loss_text(const std::optional<double>& loss, double error) {
+  if (!loss) return "not measured there";
+  return error > 0 ? fmt::format("{:.2f} % ±{:.2f}", 100 * *loss, 196 * error) : fmt::format("{:.2f} %", 100 * *loss);
+}
+
+void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions, const Comparison& comparison) {
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const auto& side = comparison.sides[i];
+    const Recording& recording = *sessions[i].recording;
+    const std::string unit = sessions[i].objective->unit();
+    fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, recording.device, side.usable);
+    if (side.best)
+      fmt::print("  best {} {}  {}\n", sessions[i].objective->name(), human(side.value, unit),
+                 describe(recording.parameters, recording.configuration(*side.best)));
+  }
+  for (const auto& pair : comparison.pairs) {
+    fmt::print("\n{} and {}: {} configurations worked in both", names[pair.a], names[pair.b], pair.common);
+    if (pair.rank_correlation) fmt::print(", rank correlation {:.3f}", *pair.rank_correlation);
+    fmt::print("\n  the best of {} in {} loses {}\n  the best of {} in {} loses {}\n", names[pair.a], names[pair.b],
+               loss_text(pair.loss_of_a_in_b, pair.loss_error_a_in_b), names[pair.b], names[pair.a],
+               loss_text(pair.loss_of_b_in_a, pair.loss_error_b_in_a));
+  }
+  std::vector<std::string> header = names;
+  header.push_back("configuration");
+  Table table(header);
+  table.align_left(names.size());
+  for (const auto& row : comparison.rows) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      cells.push_back(row.values[i] ? fmt::format("{} (#{})", human(*row.values[i], sessions[i].objective->unit()), *row.places[i]) : "-");
+    cells.push_back(row.configuration);
+    table.add(std::move(cells));
+  }
+  fmt::print("\nBest of each, and where they stand in the others\n{}", table.to_string(2, terminal_width()));
+}
+
+void compare(const CompareArguments& arguments) {
+  if (arguments.sources.size() < 2) throw UserError("name two sessions or more: ergotune compare before.db after.db");
+  std::deque<ReportSource> sources;
+  std::deque<Objective> objectives;
+  std::vector<ComparedSession> sessions;
+  for (const std::string& text : arguments.sources) {
+    const auto [file, session] = source_of(text);
+    sources.push_back(open_report_source(file, session));
+    print_warnings(file, sources.back().recording.warnings);
+    objectives.push_back(report_objective(sources.back().recording, arguments.objective));
+    sessions.push_back({&sources.back().recording, &objectives.back()});
+  }
+  const Comparison comparison = compare_sessions(sessions);
+  if (arguments.json) return print_json(comparison_json(arguments.sources, sessions, comparison));
+  print(arguments.sources, sessions, comparison);
+}
+
+}  // namespace
+
+void add_compare_command(Verb app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  Verb verb = app.add_verb("compare", "Compare sessions: best, ranking, and what one's best loses in the other");
+  verb.add_option("sources", arguments->sources, "Two or more: a store (its latest session), STORE:SESSION, or any recording");
+  verb.add_option("--objective", arguments->objective, "Compare by this instead of what was tuned for");
+  add_json_option(verb, arguments->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune compare before.db after.db\n"
+      "  ergotune compare results.db:1 results.db:2 --objective time\n"
+      "  ergotune compare recorded_a100.json recorded_mi250x.json --json");
+  verb.callback([arguments] { compare(*arguments); });
+}
+
+}  // namespace ergotune::cli

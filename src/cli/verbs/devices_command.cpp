@@ -1,0 +1,222 @@
+// ergotune devices: what can run kernels here, and what can measure and control each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/process/process.hpp"
+#include "cli/command.hpp"
+#include "cli/output/devices_document.hpp"
+#include "device/device.hpp"
+#include "power/controls/control.hpp"
+#include "power/sensors/sensor.hpp"
+#include "cluster/fleet.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DeviceLine {
+  DeviceInfo info;
+  std::vector<std::string> sensors, controls;
+  std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
+  std::string refused;               ///< its control, where that may not be used
+};
+
+DeviceLine look_at(const DeviceInfo& info) {
+  DeviceLine line{info, {}, {}, {}, {}};
+  for (const auto& sensor : sensors_for_device(info.uuid, info.pci_address, info.is_cpu, &line.missing))
+    line.sensors.push_back(sensor->info().id);
+  std::string why_not;
+  if (const auto control = control_for_device(info.uuid, info.pci_address, info.is_cpu, &why_not))
+    line.controls.push_back(control->id());
+  if (!why_not.empty()) line.missing.push_back(why_not);
+  line.refused = why_not.substr(0, why_not.find(": "));  // "nvml:0: clocks and limits stay as they are: ..."
+  return line;
+}
+
+Json to_json(const Value& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value.data());
+}
+
+Json to_json(const DeviceLine& line) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  Json device;
+  device["id"] = line.info.id;
+  device["name"] = line.info.name;
+  device["uuid"] = text_or_null(line.info.uuid);
+  device["backend"] = line.info.backend;
+  device["pci_address"] = text_or_null(line.info.pci_address);
+  device["driver_version"] = text_or_null(line.info.driver_version);
+  device["is_cpu"] = line.info.is_cpu;
+  device["sensors"] = line.sensors;
+  device["controls"] = line.controls;
+  device["properties"] = Json::object();
+  for (const auto& [name, value] : line.info.properties) device["properties"][name] = to_json(value);
+  device["missing"] = line.missing;
+  return device;
+}
+
+/// What measures or controls something that is no device here: a board that only its driver's management library shows, a
+/// node's meter. It is used by its id, with --sensor or --control.
+struct Others {
+  std::vector<SensorInfo> sensors;
+  std::vector<std::string> controls;
+};
+
+Others others_than(const std::vector<DeviceLine>& lines) {
+  const auto named = [&](const std::string& id, const std::vector<std::string> DeviceLine::*list) {
+    return std::any_of(lines.begin(), lines.end(), [&](const DeviceLine& line) {
+      return std::find((line.*list).begin(), (line.*list).end(), id) != (line.*list).end();
+    });
+  };
+  Others others;
+  for (SensorInfo& sensor : list_sensors())
+    if (!named(sensor.id, &DeviceLine::sensors)) others.sensors.push_back(std::move(sensor));
+  if (controls_forbidden()) return others;
+  for (std::string& control : list_controls())
+    if (!named(control, &DeviceLine::controls) &&
+        std::none_of(lines.begin(), lines.end(), [&](const DeviceLine& line) { return line.refused == control; }))
+      others.controls.push_back(std::move(control));
+  return others;
+}
+
+Json to_json(const SensorInfo& sensor) {
+  return {{"id", sensor.id}, {"name", sensor.name}, {"kind", to_string(sensor.kind)}, {"calibrated", sensor.calibrated}};
+}
+
+void print_others(const Others& others) {
+  if (!others.sensors.empty()) fmt::print("\nsensors of none of these (--sensor ID):\n");
+  for (const SensorInfo& sensor : others.sensors) fmt::print("  {}  {}\n", sensor.id, sensor.name);
+  if (!others.controls.empty()) fmt::print("\ncontrols of none of these (--control ID):\n");
+  for (const std::string& control : others.controls) fmt::print("  {}\n", control);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "-" : text;
+}
+
+void print_table(const std::vector<DeviceLine>& lines) {
+  std::size_t id = 6, name = 4, sensors = 7;
+  for (const auto& line : lines) {
+    id = std::max(id, line.info.id.size());
+    name = std::max(name, line.info.name.size());
+    sensors = std::max(sensors, joined(line.sensors).size());
+  }
+  fmt::print("{:<{}}  {:<{}}  {:<{}}  controls\n", "device", id, "name", name, "sensors", sensors);
+  for (const auto& line : lines)
+    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", line.info.id, id, line.info.name, name, joined(line.sensors),
+               sensors, joined(line.controls));
+}
+
+void print_details(const DeviceLine& line) {
+  fmt::print("\n{} ({})\n", line.info.id, line.info.name);
+  if (!line.info.uuid.empty()) fmt::print("  uuid: {}\n", line.info.uuid);
+  if (!line.info.pci_address.empty()) fmt::print("  pci address: {}\n", line.info.pci_address);
+  if (!line.info.driver_version.empty()) fmt::print("  driver: {}\n", line.info.driver_version);
+  for (const auto& [property, value] : line.info.properties)
+    fmt::print("  {} = {}\n", property, value.to_string());
+  for (const auto& words : line.missing) fmt::print("  {}\n", words);
+}
+
+Json document_of(const std::vector<DeviceLine>& lines, const Others& others, const std::vector<std::string>& notes) {
+  Json document;
+  document["devices"] = Json::array();
+  for (const auto& line : lines) document["devices"].push_back(to_json(line));
+  document["other_sensors"] = Json::array();
+  for (const SensorInfo& sensor : others.sensors) document["other_sensors"].push_back(to_json(sensor));
+  document["other_controls"] = others.controls;
+  document["notes"] = notes;
+  return document;
+}
+
+std::vector<DeviceLine> all_devices(std::vector<std::string>& notes) {
+  std::vector<DeviceLine> lines;
+  for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
+  return lines;
+}
+
+struct NodeOptions {
+  std::vector<std::string> workers;
+  std::string nodes;
+  double seconds = 60;
+  bool any() const { return !workers.empty() || !nodes.empty(); }
+};
+
+std::vector<std::string> words_in(const Json& list) {
+  std::vector<std::string> words;
+  for (const Json& word : list) words.push_back(word.get<std::string>());
+  return words;
+}
+
+/// The fleet: every node's devices under its name.
+void list_fleet(const NodeOptions& options, bool json) {
+  std::vector<std::string> commands = options.workers;
+  if (!options.nodes.empty())
+    for (std::string& command : node_commands(options.nodes)) commands.push_back(std::move(command));
+  Json document{{"nodes", Json::array()}};
+  std::vector<DeviceLine> lines;
+  std::vector<std::string> silent;
+  for (const ListedNode& node : list_nodes(commands, own_program(), options.seconds)) {
+    Json entry{{"node", node.node.empty() ? Json(nullptr) : Json(node.node)}, {"worker", node.command}};
+    if (node.trouble.empty()) {
+      entry.update(Json::parse(node.document));
+      for (const Json& device : entry.at("devices")) {
+        DeviceLine line;
+        line.info.id = fmt::format("{}/{}", node.node, device.at("id").get<std::string>());
+        line.info.name = device.at("name").get<std::string>();
+        line.sensors = words_in(device.at("sensors"));
+        line.controls = words_in(device.at("controls"));
+        lines.push_back(std::move(line));
+      }
+    } else {
+      entry["trouble"] = node.trouble;
+      silent.push_back(fmt::format("{}: {}", node.command, node.trouble));
+    }
+    document["nodes"].push_back(std::move(entry));
+  }
+  json ? print_json(document) : print_table(lines);
+  for (const std::string& words : silent) fmt::print(stderr, "no answer: {}\n", words);
+  if (!silent.empty()) throw Exit{kNoAnswer};
+}
+
+}  // namespace
+
+Json devices_document() {
+  std::vector<std::string> notes;
+  const std::vector<DeviceLine> lines = all_devices(notes);
+  return document_of(lines, others_than(lines), notes);
+}
+
+void add_devices_command(Verb app) {
+  struct Options : NodeOptions {
+    bool json = false, details = false;
+  };
+  auto options = std::make_shared<Options>();
+  Verb verb = app.add_verb("devices", "List what can run kernels here, with its sensors and controls");
+  add_json_option(verb, options->json);
+  verb.add_flag("--details", options->details,
+                "Also print each device's properties (as restrictions see them) and what is missing");
+  verb.add_option("--worker", options->workers, "Ask the node that this command starts an agent on; repeatable").kind("TEXT");
+  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a --worker in each line").kind("TEXT");
+  verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
+  verb.footer("Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --worker 'ssh gpu3 {}'");
+  verb.callback([options] {
+    if (options->any()) return list_fleet(*options, options->json);
+    std::vector<std::string> notes;
+    const std::vector<DeviceLine> lines = all_devices(notes);
+    const Others others = others_than(lines);
+    if (options->json) return print_json(document_of(lines, others, notes));
+    print_table(lines);
+    print_others(others);
+    if (options->details)
+      for (const auto& line : lines) print_details(line);
+    for (const auto& note : notes) fmt::print(stderr, "not here: {}\n", note);
+  });
+}
+
+}  // namespace ergotune::cli

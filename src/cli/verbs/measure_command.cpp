@@ -1,0 +1,208 @@
+// ergotune measure: one configuration, the same way `tune` measures it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/one_configuration.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/table.hpp"
+#include "analysis/apart.hpp"
+#include "ergotune/error.hpp"
+#include "measure/metrics.hpp"
+#include "problem/tables/quantity.hpp"
+#include "tune/session/measure_one.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct MeasureArguments : LiveArguments {
+  std::string configuration;
+  std::optional<std::string> store, attribute;
+  bool no_resume = false, json = false, apart = false;
+};
+
+void print_measurement(const PreparedSession& prepared, ConfigurationIndex index, const Measurement& measurement) {
+  fmt::print("{} on {}: {}\n  {}\n", prepared.problem.name, prepared.device.name, to_string(measurement.status),
+             describe(prepared.space->parameters(), prepared.space->configuration(index)));
+  if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
+  const auto print_value = [&](const std::string& name) {
+    const auto found = measurement.quantities.find(name);
+    const bool modelled = found != measurement.quantities.end() && found->second.provenance == Provenance::modelled;
+    fmt::print("  {:<22} {}{}\n", name, with_interval(measurement, name, prepared.problem.metrics), modelled ? ", modelled" : "");
+  };
+  for (const auto& [name, quantity] : measurement.quantities) print_value(name);
+  for (const auto& [name, value] : measurement.metrics) print_value(name);
+  for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
+}
+
+/// What came of one configuration of a prepared problem.
+struct Measured {
+  PreparedSession prepared;
+  Configuration configuration;
+  Measurement measurement;
+};
+
+Measured measured_with(Problem problem, const MeasureArguments& arguments) {
+  SetupOptions setup = setup_with(arguments, problem);
+  setup.store = arguments.store.value_or("");
+  setup.resume = !arguments.no_resume;
+  setup.live.jobs = 1;
+  Measured result{prepare_session(std::move(problem), setup), {}, {}};
+  PreparedSession& prepared = result.prepared;
+  for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  const ConfigurationIndex index = named_configuration(prepared, arguments.configuration, arguments.file);
+  result.configuration = prepared.space->configuration(index);
+  const MeasuredOne one = ergotune::measure_one(prepared, index);
+  result.measurement = one.measurement;
+  if (one.known)
+    fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
+               prepared.store->file().string());
+  return result;
+}
+
+Json document_of(const Measured& measured) {
+  const PreparedSession& prepared = measured.prepared;
+  Json document{{"problem", prepared.problem.name},
+                {"device", prepared.device.id},
+                {"device_name", prepared.device.name},
+                {"configuration", to_json(prepared.space->parameters(), measured.configuration)}};
+  document.update(to_json(measured.measurement));
+  document["compile_seconds"] = measured.measurement.compile_seconds;
+  document["verify_seconds"] = measured.measurement.verify_seconds;
+  document["measure_seconds"] = measured.measurement.measure_seconds;
+  return document;
+}
+
+Json share_json(const Quantity& share) {
+  return {{"value", share.value}, {"standard_error", share.standard_error}, {"half_width", share.half_width()}, {"provenance", to_string(share.provenance)}};
+}
+
+Json document_of(const Attribution& attribution) {
+  Json parts = Json::array();
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
+    Json part{{"name", attribution.parts[p].name}};
+    for (const auto& [quantity, shares] : attribution.shares) part[quantity] = share_json(shares[p]);
+    parts.push_back(std::move(part));
+  }
+  return {{"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
+}
+
+/// As a table, with what is left of the whole: nobody's, where shares do not add up to it.
+void print_attribution(const Attribution& attribution) {
+  if (attribution.shares.empty()) {
+    fmt::print("\nNothing is attributed: some of the rounds that it takes were not measured\n");
+    return;
+  }
+  fmt::print("\nattributed to kernels ({}, modelled)\n", to_string(attribution.method));
+  std::vector<std::string> titles{"kernel"};
+  for (const auto& [quantity, shares] : attribution.shares) titles.insert(titles.end(), {quantity, "of the round"});
+  Table table(titles);
+  const auto cells = [&](const std::string& name, const auto& share_of) {
+    std::vector<std::string> row{name};
+    for (const auto& [quantity, shares] : attribution.shares) {
+      const Quantity share = share_of(quantity, shares);
+      const std::string unit = unit_of(quantity, {});
+      row.push_back(fmt::format("{} +- {}", human(share.value, unit), human(share.half_width(), unit)));
+      row.push_back(fmt::format("{:.1f} %", 100 * share.value / attribution.whole.at(quantity).value));
+    }
+    table.add(row);
+  };
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p)
+    cells(attribution.parts[p].name, [&](const std::string&, const auto& shares) { return shares[p]; });
+  cells("the round", [&](const std::string& quantity, const auto&) { return attribution.whole.at(quantity); });
+  table.align_left(0);
+  fmt::print("{}", table.to_string(0, terminal_width()));
+}
+
+void print_rounds(const std::vector<RoundVariant>& rounds, const std::vector<Measurement>& measurements,
+                  const std::vector<Metric>& metrics) {
+  Table table({"round", "time", "energy", "overlap", ""});
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const Measurement& m = measurements[i];
+    const auto told = [&](const char* quantity) {
+      return m.quantities.contains(quantity) ? with_interval(m, quantity, metrics) : std::string("-");
+    };
+    table.add({rounds[i].name, told("time"), told("energy"), told("overlap"),
+               m.ok() ? "" : fmt::format("{}: {}", to_string(m.status), m.message)});
+  }
+  table.align_left(0);
+  table.align_left(4);
+  fmt::print("{}", table.to_string(0, terminal_width()));
+}
+
+/// The round as it is given, the same launches in sequence, and each kernel alone; what a method of attribution needs besides.
+void measure_apart(const MeasureArguments& arguments) {
+  const std::optional<AttributionMethod> method =
+      arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
+  const Problem problem = load_with(arguments);
+  const std::vector<RoundVariant> rounds = rounds_apart(problem, method);
+  std::vector<Measurement> measurements(rounds.size());
+  std::vector<Json> entries(rounds.size());
+  std::unique_ptr<Store> store;
+  std::int64_t session = 0;
+  // The round as given comes last: what was worked on last is what `show` and `report` tell of.
+  for (std::size_t i = rounds.size(); i-- > 0;) {
+    Measured measured = measured_with(rounds[i].problem, arguments);
+    measurements[i] = measured.measurement;
+    entries[i] = {{"round", rounds[i].name}};
+    entries[i].update(document_of(measured));
+    store = std::move(measured.prepared.store);
+    session = measured.prepared.store_session;
+  }
+  std::optional<Attribution> attribution;
+  if (method) attribution = attribute(problem, *method, rounds, measurements);
+  if (attribution && store) store->note(session, "attribution", document_of(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (arguments.json)
+    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}} : Json(entries));
+  print_rounds(rounds, measurements, problem.metrics);
+  for (const char* quantity : {"time", "energy"}) {
+    const auto side = measurements[0].value(quantity), after = measurements[1].value(quantity);
+    if (side && after && *side > 0)
+      fmt::print("\nin sequence over as given, {}: {:.3f}", quantity, *after / *side);
+  }
+  fmt::print("\n");
+  if (attribution) print_attribution(*attribution);
+}
+
+void measure(const MeasureArguments& arguments) {
+  if (arguments.apart || arguments.attribute) return measure_apart(arguments);
+  const Measured measured = measured_with(load_with(arguments), arguments);
+  if (arguments.json)
+    print_json(document_of(measured));
+  else
+    print_measurement(measured.prepared, *measured.prepared.space->index_of(measured.configuration), measured.measurement);
+  if (!usable(measured.measurement.status)) throw Exit{kNoAnswer};
+}
+
+}  // namespace
+
+void add_measure_command(Verb app) {
+  auto arguments = std::make_shared<MeasureArguments>();
+  Verb verb = app.add_verb("measure", "Measure one configuration");
+  add_live_options(verb, *arguments);
+  verb.add_option("-c,--config", arguments->configuration,
+                  "The configuration as a JSON object; parameters left out take their defaults");
+  verb.add_option("--store", arguments->store, "Keep the result here, and tell what is known already (default: nowhere)");
+  verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
+  verb.add_flag("--apart", arguments->apart,
+                "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
+  verb.add_option("--attribute", arguments->attribute,
+                  "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "
+                  "round without it) or shapley (what it adds, over all orders; up to four)");
+  add_json_option(verb, arguments->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json\n"
+      "  ergotune measure gemm.toml --observe host_time:passes=3\n"
+      "  ergotune measure examples/several/pipeline.toml --attribute shapley --store apart.db\n"
+      "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db");
+  verb.callback([arguments] { measure(*arguments); });
+}
+
+}  // namespace ergotune::cli

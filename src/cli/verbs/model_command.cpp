@@ -1,0 +1,310 @@
+// ergotune model: power over the core clock, its ridge, and the clock that needs least energy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/interruption.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/results.hpp"
+#include "analysis/svg_chart.hpp"
+#include "ergotune/error.hpp"
+#include "model/power_samples.hpp"
+#include "model/ridge_comparison.hpp"
+#include "tune/plans/device_model.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ModelArguments {
+  std::optional<std::string> from, device, store;
+  std::string figure;
+  std::vector<std::string> controls, sensors;
+  std::size_t count = 8;
+  std::uint64_t seed = 1;
+  double share = 0.1;
+  bool spaced = false, no_store = false, no_resume = false, dry = false, json = false;
+};
+
+/// "simulated" where the samples are, in every output; recorded samples were measured once by someone.
+std::string origin(Provenance provenance) {
+  return provenance == Provenance::replayed ? "recorded" : to_string(provenance);
+}
+
+DeviceModel measure(const ModelArguments& arguments) {
+  DeviceModelOptions options;
+  SetupOptions& setup = options.setup;
+  setup.device = arguments.device.value_or("");
+  setup.controls = arguments.controls;
+  setup.live.sensors = arguments.sensors;
+  setup.simulation_seed = arguments.seed;
+  // A sweep on a real board takes minutes: what it has measured is kept.
+  if (arguments.store) setup.store = *arguments.store;
+  const bool simulated = setup.device.starts_with("sim:");
+  if (setup.store.empty() && !simulated) setup.store = kDefaultStore;
+  if (arguments.no_store) setup.store.clear();
+  setup.resume = !arguments.no_resume;
+  options.sampling.count = arguments.count;
+  options.sampling.adaptive = !arguments.spaced;
+  options.sampling.progress = [](const PowerSample& sample, std::size_t done, std::size_t total) {
+    fmt::print(stderr, "{} of {}: {:.0f} MHz, {:.1f} W\n", done, total, sample.clock_mhz, sample.power_w);
+  };
+  options.interrupted = interruption();
+  options.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  DeviceModel model = measure_device_model(options);
+  if (!simulated && !arguments.dry && model.model.usable) {
+    const auto file = store_device_model(model);
+    fmt::print(stderr, "Kept for this board and driver in {}; core_clock_mhz = \"model\" uses it\n", file.string());
+  }
+  return model;
+}
+
+Json to_json(const Estimate& estimate) {
+  return {{"value", number_or_null(estimate.value)},
+          {"low", number_or_null(estimate.low)},
+          {"high", number_or_null(estimate.high)}};
+}
+
+Json ridges_document(const RidgeComparison& ridges) {
+  Json printed = nullptr;
+  if (ridges.as_printed)
+    printed = {{"ridge_mhz", ridges.as_printed->ridge_mhz},
+               {"idle_w", ridges.as_printed->idle_w},
+               {"dynamic_w_per_mhz", ridges.as_printed->dynamic_w_per_mhz},
+               {"voltage_slope_per_mhz", ridges.as_printed->voltage_slope_per_mhz},
+               {"relative_deviation", ridges.as_printed->relative_deviation}};
+  return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
+          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)},
+          {"equation_3_as_printed", std::move(printed)}};
+}
+
+Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
+                 const RidgeComparison& ridges) {
+  const auto best = model.usable ? best_clock(model, sampling.supported_mhz) : std::nullopt;
+  Json document{
+      {"found", model.found},
+      {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
+      {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
+      {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
+      {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
+      {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
+  Json parameters = Json::object();
+  if (model.usable) {
+    parameters["idle_w"] = to_json(model.idle_w);
+    parameters["dynamic_w_per_mhz"] = to_json(model.dynamic_w_per_mhz);
+    if (model.curve.voltage_slope_per_mhz > 0)
+      parameters["voltage_slope_per_mhz"] = to_json(model.voltage_slope_per_mhz);
+    if (model.max_power_w) parameters["max_power_w"] = to_json(*model.max_power_w);
+    if (model.memory_w_per_mhz) parameters["memory_w_per_mhz"] = to_json(*model.memory_w_per_mhz);
+    if (model.temperature_w_per_c) parameters["temperature_w_per_c"] = to_json(*model.temperature_w_per_c);
+  }
+  document["parameters"] = std::move(parameters);
+  document["ridges"] = ridges_document(ridges);
+  document["why_not"] = model.why_not.empty() ? Json(nullptr) : Json(model.why_not);
+  document["relative_deviation"] = model.relative_deviation;
+  document["voltage_measured"] = model.voltage_measured;
+  document["source"] = sampling.source;
+  document["device"] = sampling.device;
+  document["provenance"] = to_string(sampling.provenance);
+  Json samples = Json::array();
+  for (std::size_t i = 0; i < sampling.samples.size(); ++i) {
+    const PowerSample& s = sampling.samples[i];
+    samples.push_back(
+        {{"clock_mhz", s.clock_mhz},
+         {"power_w", s.power_w},
+         {"time_s", number_or_null(sampling.time_s[i])},
+         {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
+         {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
+  }
+  document["samples"] = std::move(samples);
+  document["throttled"] = Json::array();
+  for (const PowerSample& s : sampling.throttled)
+    document["throttled"].push_back({{"clock_mhz", s.clock_mhz}, {"power_w", s.power_w}});
+  Json notes = sampling.notes;
+  for (const std::string& note : model.notes) notes.push_back(note);
+  document["notes"] = std::move(notes);
+  return document;
+}
+
+std::string with_interval(const Estimate& e, const char* format = "{:.0f}") {
+  return fmt::format("{} [{}, {}]", fmt::format(fmt::runtime(format), e.value),
+                     fmt::format(fmt::runtime(format), e.low), fmt::format(fmt::runtime(format), e.high));
+}
+
+void print_ridges(const RidgeComparison& ridges) {
+  if (ridges.from_voltage && ridges.from_power)
+    fmt::print("  ridge by voltage {} MHz, by power alone {} MHz\n", with_interval(*ridges.from_voltage),
+               with_interval(*ridges.from_power));
+  if (ridges.as_printed)
+    fmt::print("  eq. 3 as printed {:.0f} MHz, fits the samples to {:.1f} % (v drops to 0 there; for comparison)\n",
+               ridges.as_printed->ridge_mhz, 100 * ridges.as_printed->relative_deviation);
+}
+
+/// A plot for the terminal: power as bars, energy per work as a mark.
+void print_plot(const PowerSampling& sampling, const PowerModel& model) {
+  std::vector<PowerSample> sorted = sampling.samples;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
+  double most_power = 0, most_energy = 0, least_energy = std::numeric_limits<double>::infinity();
+  for (const PowerSample& s : sorted) {
+    most_power = std::max(most_power, s.power_w);
+    most_energy = std::max(most_energy, s.power_w / s.clock_mhz);
+    least_energy = std::min(least_energy, s.power_w / s.clock_mhz);
+  }
+  constexpr double kColumns = 40;
+  fmt::print("   MHz       W   model  {:<40}  energy per work, relative to the least\n", "power");
+  for (const PowerSample& s : sorted) {
+    const double energy = s.power_w / s.clock_mhz;
+    const auto bar = static_cast<std::size_t>(kColumns * s.power_w / most_power);
+    const auto mark = static_cast<std::size_t>(
+        most_energy > least_energy ? 24 * (energy - least_energy) / (most_energy - least_energy) : 0);
+    fmt::print("{:>6.0f} {:>7.1f} {:>7.1f}  {:<40}  {:>5.2f} {}*\n", s.clock_mhz, s.power_w,
+               model.curve.power(s.clock_mhz), std::string(bar, '#'), energy / least_energy,
+               std::string(mark, ' '));
+  }
+}
+
+void print_for_people(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
+                      const RidgeComparison& ridges) {
+  fmt::print("Power over the core clock: {}, {} samples, {}\n", sampling.source, model.samples,
+             origin(sampling.provenance));
+  if (!model.usable) {
+    fmt::print("  {}\n", model.why_not);
+    return;
+  }
+  if (model.found) {
+    fmt::print("  ridge            {} MHz\n", with_interval(model.ridge_mhz));
+  } else {
+    fmt::print("  no ridge:        {}\n", model.why_not);
+  }
+  fmt::print("  optimal clock    {} MHz (least energy per work, compute-bound; modelled)\n",
+             with_interval(model.optimal_clock_mhz));
+  if (const auto best = best_clock(model, sampling.supported_mhz))
+    fmt::print("  of its clocks    {:.0f} MHz\n", *best);
+  fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz,
+             range.high_mhz, 100 * range.removed_share);
+  fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_interval(model.idle_w, "{:.1f}"),
+             with_interval({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
+                            1e3 * model.dynamic_w_per_mhz.high},
+                           "{:.1f}"));
+  if (model.curve.voltage_slope_per_mhz > 0) {
+    const Estimate& b = model.voltage_slope_per_mhz;
+    fmt::print("  voltage slope    {} % per 100 MHz above the ridge{}\n",
+               with_interval({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
+               model.voltage_measured ? ", from measured voltages" : "");
+  }
+  print_ridges(ridges);
+  if (model.max_power_w) fmt::print("  power cap        {} W\n", with_interval(*model.max_power_w, "{:.1f}"));
+  fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n",
+             100 * model.relative_deviation);
+
+  print_plot(sampling, model);
+  for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
+}
+
+std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
+  Chart chart;
+  chart.title =
+      "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
+  chart.x_label = "core clock (MHz)";
+  chart.y_label = "power (W)";
+  chart.right_label = "energy per 10^6 cycles (J)";
+  chart.note = fmt::format("points: {}; lines: modelled", origin(sampling.provenance));
+  ChartSeries power{"power", {}, {}, false, false, {}}, energy{"energy per work", {}, {}, false, true, {}};
+  for (const PowerSample& s : sampling.samples) {
+    power.x.push_back(s.clock_mhz);
+    power.y.push_back(s.power_w);
+    energy.x.push_back(s.clock_mhz);
+    energy.y.push_back(s.power_w / s.clock_mhz);
+  }
+  const auto ends = std::minmax_element(power.x.begin(), power.x.end());
+  const double low = *ends.first, high = *ends.second;
+  chart.series = {std::move(power), std::move(energy)};
+  if (model.usable) {
+    ChartSeries curve{"modelled power", {}, {}, true, false, {}},
+        cost{"modelled energy", {}, {}, true, true, {}};
+    constexpr int kPoints = 120;
+    for (int i = 0; i <= kPoints; ++i) {
+      const double f = low + (high - low) * i / kPoints;
+      curve.x.push_back(f);
+      curve.y.push_back(model.curve.power(f));
+      cost.x.push_back(f);
+      cost.y.push_back(model.curve.energy_per_megacycle(f));
+    }
+    chart.series.push_back(std::move(curve));
+    chart.series.push_back(std::move(cost));
+    if (model.found) chart.bands.push_back({model.ridge_mhz.low, model.ridge_mhz.high, "ridge"});
+  }
+  return chart.to_svg();
+}
+
+void fit(const ModelArguments& arguments) {
+  if (arguments.from && arguments.device) throw UserError("give either --from FILE or --device, not both");
+  if (arguments.count < 3) throw UserError("--clocks must be at least 3 (5 to see a ridge)");
+  if (!(arguments.share > 0 && arguments.share < 1))
+    throw UserError("--range is a share between 0 and 1, such as 0.1");
+  PowerSampling sampling;
+  PowerModel model;
+  if (arguments.from) {
+    sampling = load_power_samples(*arguments.from);
+    model = fit_samples(sampling);
+  } else {
+    DeviceModel measured = measure(arguments);
+    sampling = std::move(measured.sampling);
+    model = std::move(measured.model);
+  }
+  for (const std::string& note : sampling.notes) fmt::print(stderr, "note: {}\n", note);
+  const RidgeComparison ridges = compare_ridges(sampling.samples, sampling.supported_mhz);
+  ClockRange range;
+  if (model.usable) range = suggested_range(model, arguments.share, sampling.supported_mhz);
+  if (!arguments.figure.empty() && !sampling.samples.empty()) {
+    write_named_file(arguments.figure, figure_of(sampling, model));
+  }
+  if (arguments.json) {
+    print_json(document_of(sampling, model, range, ridges));
+  } else {
+    print_for_people(sampling, model, range, ridges);
+  }
+}
+
+}  // namespace
+
+void add_model_command(Verb app) {
+  auto arguments = std::make_shared<ModelArguments>();
+  Verb verb =
+      app.add_verb("model", "Power over the core clock: the ridge point and the clock with least energy");
+  verb.add_option(
+      "--from", arguments->from,
+      "Fit recorded data: a Kernel Tuner cache with a clock and a power, a results database, or CSV with "
+      "clock_mhz,power_w[,time_s]");
+  verb.add_option("-d,--device", arguments->device,
+                  "Where to run the full-load kernel: cuda:0, sim:a100 ... (the best)");
+  verb.add_option("-n,--clocks", arguments->count, "How many clocks to sample (8)");
+  verb.add_flag("--spaced", arguments->spaced,
+                "Space all of them evenly instead of looking where the model is least sure");
+  verb.add_option("--range", arguments->share, "Half-width of the suggested range (0.1)");
+  verb.add_option("--control", arguments->controls, "The control that sets the clock (the device's own)");
+  verb.add_option("--sensor", arguments->sensors, "Sensors to measure with (the device's own)");
+  verb.add_option("--seed", arguments->seed, "Seed of a simulated device's noise (1)");
+  verb.add_option("--store", arguments->store, "Where live samples are kept (ergotune.db)");
+  verb.add_flag("--no-store", arguments->no_store, "Keep no samples");
+  verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
+  verb.add_flag("--dry-run", arguments->dry, "Do not keep the fit for \"model\" in problem files");
+  verb.add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
+  add_json_option(verb, arguments->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune model --from cache.json\n"
+      "  ergotune model --from samples.csv --json\n"
+      "  ergotune model --device sim:h100 --figure power.svg");
+  verb.callback([arguments] { fit(*arguments); });
+}
+
+}  // namespace ergotune::cli

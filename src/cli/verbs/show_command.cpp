@@ -1,0 +1,295 @@
+// ergotune show: what a store holds. The best configuration, the next best, failures in the compiler's words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "cli/command.hpp"
+#include "cli/output/findings.hpp"
+#include "cli/live_options.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/results.hpp"
+#include "cli/output/table.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "report/report.hpp"
+#include "store/sqlite/failure_groups.hpp"
+
+namespace ergotune::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMessageLines = 12;
+
+struct ShowOptions {
+  std::string source = kDefaultStore;
+  std::int64_t session = 0;
+  std::size_t top = 10;
+  std::optional<std::string> objective;
+  bool failures = false, sessions = false, json = false, page = false;
+};
+
+const Measurement& measurement_of(const RankedResults& ranked, std::size_t row) {
+  return ranked.results.rows[row].measurement;
+}
+
+std::vector<FailureGroup> failures_of(const ResultSet& results) {
+  FailureGroups groups;
+  for (std::size_t i = 0; i < results.rows.size(); ++i) {
+    const Measurement& m = results.rows[i].measurement;
+    if (!usable(m.status)) groups.add(i, m.status, m.message);
+  }
+  return groups.list();
+}
+
+Json row_document(const RankedResults& ranked, std::size_t row) {
+  const ResultSet& results = ranked.results;
+  Json document{{"configuration", to_json(results.parameters, results.rows[row].configuration)}};
+  document.update(to_json(measurement_of(ranked, row)));
+  if (const auto value = ranked.objective.value(measurement_of(ranked, row))) document["objective"] = *value;
+  document["confirmation_rounds"] = results.rows[row].rounds;
+  if (const auto behind = ranked.unconfirmed(row)) document["unconfirmed"] = unconfirmed_document(*behind);
+  return document;
+}
+
+Json sessions_document(const Store& store) {
+  Json list = Json::array();
+  for (const SessionInfo& info : store.sessions()) {
+    list.push_back({{"session", info.id},
+                    {"problem", info.problem},
+                    {"device", info.device},
+                    {"objective", info.objective.text},
+                    {"provenance", to_string(info.provenance)},
+                    {"rows", info.rows},
+                    {"created_at", iso_time(info.created_at)}});
+  }
+  return list;
+}
+
+Json document(const RankedResults& ranked, const ShowOptions& options) {
+  const ResultSet& results = ranked.results;
+  Json json{{"source", options.source},
+            {"problem", results.problem},
+            {"device", results.device},
+            {"provenance", to_string(results.provenance)},
+            {"objective",
+             {{"name", ranked.objective.name()},
+              {"direction", ranked.objective.direction() == Direction::maximise ? "max" : "min"}}},
+            {"rows", results.rows.size()},
+            {"statuses", ranked.statuses}};
+  json["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
+  if (const auto certainty = certainty_of(ranked)) {
+    json["best"]["probability_best"] = certainty->probability_best;
+    if (ranked.objective.kind() == Objective::Kind::single) json["best"]["expected_loss"] = certainty->expected_loss;
+  }
+  if (ranked.repeats.n > 0) json["search_repeats"] = repeats_document(ranked.repeats);
+  json["top"] = Json::array();
+  for (std::size_t i = 0; i < std::min(options.top, ranked.best.size()); ++i) {
+    json["top"].push_back(row_document(ranked, ranked.best[i]));
+  }
+  json["importance"] = importance_document(results.parameters, importance_of(ranked));
+  if (options.failures) {
+    json["failures"] = Json::array();
+    for (const FailureGroup& failure : failures_of(results)) {
+      json["failures"].push_back(
+          {{"status", to_string(failure.status)},
+           {"count", failure.count},
+           {"message", failure.message},
+           {"configuration", to_json(results.parameters, results.rows[failure.first].configuration)}});
+    }
+  }
+  if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
+  return json;
+}
+
+/// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
+std::vector<std::string> value_columns(const RankedResults& ranked) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    const bool there = std::any_of(ranked.best.begin(), ranked.best.end(), [&](std::size_t row) {
+      return measurement_of(ranked, row).value(name).has_value();
+    });
+    if (there) names.push_back(name);
+  };
+  for (const std::string& name : ranked.objective.quantities()) add(name);
+  for (const char* name : {"time", "energy", "power"}) add(name);
+  if (ranked.best.empty()) return names;
+  for (const auto& [name, value] : measurement_of(ranked, ranked.best.front()).metrics) add(name);
+  return names;
+}
+
+void print_head(const RankedResults& ranked, const ShowOptions& options) {
+  const ResultSet& results = ranked.results;
+  fmt::print("{} on {}", results.problem, results.device.empty() ? "an unnamed device" : results.device);
+  if (results.provenance != Provenance::measured) fmt::print(" ({})", to_string(results.provenance));
+  fmt::print("\n{}, by {}: ", options.source, ranked.objective.name());
+  std::string statuses;
+  for (const auto& [status, count] : ranked.statuses)
+    statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, status);
+  fmt::print("{} ({})\n", counted(results.rows.size(), "row"), statuses.empty() ? "none yet" : statuses);
+}
+
+void print_best(const RankedResults& ranked) {
+  if (ranked.best.empty()) {
+    fmt::print("\nNothing has worked yet.\n");
+    return;
+  }
+  if (ranked.objective.kind() == Objective::Kind::pareto) return;
+  const ResultSet& results = ranked.results;
+  const Measurement& best = measurement_of(ranked, ranked.best.front());
+  fmt::print("\nBest configuration\n  {}\n",
+             describe(results.parameters, results.rows[ranked.best.front()].configuration));
+  std::size_t widest = 0;
+  for (const auto& [name, quantity] : best.quantities) widest = std::max(widest, name.size());
+  for (const auto& [name, value] : best.metrics) widest = std::max(widest, name.size());
+  const auto line = [&](const std::string& name) {
+    fmt::print("  {:<{}}  {}\n", name, widest, with_interval(best, name, results.metrics));
+  };
+  for (const auto& [name, quantity] : best.quantities) line(name);
+  for (const auto& [name, value] : best.metrics) line(name);
+  for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
+  if (const auto certainty = certainty_of(ranked)) {
+    std::optional<double> loss;
+    if (ranked.objective.kind() == Objective::Kind::single) loss = certainty->expected_loss;
+    fmt::print("  {}\n", certainty_text(results.rows[ranked.best.front()].rounds, certainty->probability_best, loss));
+  }
+  if (const std::string text = repeats_text(ranked.repeats); !text.empty()) fmt::print("  note: {}\n", text);
+}
+
+/// Numbers of the parameters that say something in a table: not those with one value.
+std::vector<std::size_t> varying_parameters(const ResultSet& results) {
+  std::vector<std::size_t> varying;
+  for (std::size_t p = 0; p < results.parameters.size(); ++p)
+    if (results.parameters[p].values.size() > 1) varying.push_back(p);
+  return varying;
+}
+
+void print_top(const RankedResults& ranked, std::size_t top) {
+  const std::size_t count = std::min(top, ranked.best.size());
+  if (count == 0) return;
+  const ResultSet& results = ranked.results;
+  const std::vector<std::string> values = value_columns(ranked);
+  const std::vector<std::size_t> varying = varying_parameters(results);
+  const auto shown = std::span(ranked.best).first(count);
+  const bool some_behind = std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
+  // Columns that do not fit go from the right: what was wanted and the configuration stay longest.
+  const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
+  std::vector<std::string> header{"#"};
+  header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
+  if (some_behind) header.emplace_back("not confirmed");
+  for (const std::size_t p : varying) header.push_back(results.parameters[p].name);
+  header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
+  Table table(header);
+  if (some_behind) table.align_left(1 + first);
+  bool unsure = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const StoredRow& row = results.rows[ranked.best[i]];
+    const bool converged = row.measurement.status != Status::not_converged;
+    unsure = unsure || !converged;
+    std::vector<std::string> cells{fmt::format("{}{}", i + 1, converged ? "" : "~")};
+    const auto value = [&](std::size_t v) { cells.push_back(with_interval(row.measurement, values[v], results.metrics)); };
+    for (std::size_t v = 0; v < first; ++v) value(v);
+    if (some_behind) {
+      const auto behind = ranked.unconfirmed(ranked.best[i]);
+      cells.push_back(behind ? fmt::format("{} expected", human(behind->expected, ranked.objective.unit())) : std::string());
+    }
+    for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
+    for (std::size_t v = first; v < values.size(); ++v) value(v);
+    table.add(std::move(cells));
+  }
+  const bool front = ranked.objective.kind() == Objective::Kind::pareto;
+  fmt::print("\n{} {} of {}\n{}{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
+             table.to_string(2, terminal_width()),
+             unsure ? "  ~ not converged: its interval is wider than was asked for\n" : "");
+  if (some_behind)
+    fmt::print("  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured again\n",
+               ranked.repeats.factor);
+}
+
+void print_failures(const ResultSet& results) {
+  const auto failures = failures_of(results);
+  fmt::print("\nFailures{}\n", failures.empty() ? ": none" : "");
+  for (const FailureGroup& failure : failures) {
+    fmt::print("  {} x {}, first with {}\n", failure.count, to_string(failure.status),
+               describe(results.parameters, results.rows[failure.first].configuration));
+    std::size_t begin = 0, lines = 0;
+    while (begin < failure.message.size()) {
+      const std::size_t end = std::min(failure.message.find('\n', begin), failure.message.size());
+      if (lines++ == kMessageLines) {
+        fmt::print("      ... (--json has all of it)\n");
+        break;
+      }
+      fmt::print("      {}\n", failure.message.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+}
+
+void print_sessions(const Store& store) {
+  Table table({"session", "problem", "device", "objective", "rows", "begun", "what"});
+  for (const std::size_t column : {1, 2, 3, 5, 6}) table.align_left(column);
+  for (const SessionInfo& info : store.sessions()) {
+    table.add({std::to_string(info.id), info.problem, info.device, info.objective.text, std::to_string(info.rows),
+               iso_time(info.created_at), to_string(info.provenance)});
+  }
+  fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
+  print_warnings(store.file(), store.warnings());
+}
+
+void show(const ShowOptions& options) {
+  if (options.page && !options.json) throw UserError("--page goes with --json; \"ergotune report\" writes the page itself");
+  if (options.sessions && !options.json) {
+    print_sessions(Store::open(options.source, true));
+    return;
+  }
+  const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
+  if (options.json) {
+    Json json = document(ranked, options);
+    if (options.page) json["page"] = Json::parse(saved_data(options.source, options.session, options.objective));
+    print_json(json);
+    return;
+  }
+  print_head(ranked, options);
+  print_best(ranked);
+  print_top(ranked, options.top);
+  print_importance(ranked.results.parameters, importance_of(ranked));
+  const auto failed = std::count_if(ranked.results.rows.begin(), ranked.results.rows.end(),
+                                    [](const StoredRow& row) { return !usable(row.measurement.status); });
+  if (options.failures) {
+    print_failures(ranked.results);
+  } else if (failed > 0) {
+    fmt::print("\n{} failed; --failures says why\n", failed);
+  }
+}
+
+}  // namespace
+
+void add_show_command(Verb app) {
+  auto options = std::make_shared<ShowOptions>();
+  Verb verb = app.add_verb("show", "Show the best configurations and the failures of stored results");
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
+      .show_default();
+  verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
+  verb.add_option("--top", options->top, "Rows of the table of the best").show_default();
+  verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
+  verb.add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
+  verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
+  verb.add_flag("--page", options->page, "With --json: all that the report and the live page draw from");
+  add_json_option(verb, options->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune show\n"
+      "  ergotune show results.db --session 2 --top 20 --objective energy\n"
+      "  ergotune show results.db --failures\n"
+      "  ergotune show results.db --sessions\n"
+      "  ergotune show cache.json --json");
+  verb.callback([options] { show(*options); });
+}
+
+}  // namespace ergotune::cli

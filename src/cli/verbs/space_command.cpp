@@ -1,0 +1,252 @@
+// ergotune space: the search space of a problem file, counted, sampled, listed, explained.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "ergotune/error.hpp"
+#include "device/device.hpp"
+#include "problem/tables/device_profile.hpp"
+#include "ergotune/problem.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct SpaceArguments {
+  std::string file, device, profile;
+  std::uint64_t samples = 0, seed = 1;
+  bool json = false, list = false, explain = false;
+};
+
+Json to_json(const Value& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value.data());
+}
+
+Json configuration_json(const SearchSpace& space, ConfigurationIndex index) {
+  Json object = Json::object();
+  const Configuration configuration = space.configuration(index);
+  for (std::size_t p = 0; p < configuration.size(); ++p)
+    object[space.parameters()[p].name] = to_json(configuration[p]);
+  return object;
+}
+
+/// Prints configurations as JSON lines; the text of every value is made once.
+class LinePrinter {
+ public:
+  explicit LinePrinter(const SearchSpace& space) : space_(space), positions_(space.dimensions()) {
+    for (const auto& parameter : space.parameters()) {
+      auto& texts = texts_.emplace_back();
+      const std::string name = Json(parameter.name).dump(-1, ' ', false, Json::error_handler_t::replace);
+      for (const auto& value : parameter.values)
+        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name, to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace)));
+    }
+  }
+  void print(ConfigurationIndex index) {
+    space_.values_at(index, positions_);
+    if (positions_.empty()) line_ += '{';
+    for (std::size_t p = 0; p < positions_.size(); ++p) line_ += texts_[p][positions_[p]];
+    line_ += "}\n";
+    if (line_.size() > 1 << 16) flush();
+  }
+  void flush() {
+    std::fwrite(line_.data(), 1, line_.size(), stdout);
+    line_.clear();
+  }
+
+ private:
+  const SearchSpace& space_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::vector<std::string>> texts_;
+  std::string line_;
+};
+
+const char* class_name(RestrictionClass restriction_class) {
+  switch (restriction_class) {
+    case RestrictionClass::correctness:
+      return "correctness";
+    case RestrictionClass::device_limit:
+      return "device_limit";
+    case RestrictionClass::performance:
+      return "performance";
+  }
+  return "";
+}
+
+Json effect_json(const RestrictionEffect& effect) {
+  return {{"label", effect.label},
+          {"expression", effect.expression},
+          {"class", class_name(effect.restriction_class)},
+          {"removed_alone", effect.removed_alone},
+          {"removed_only_by_it", effect.removed_only_by_it},
+          {"redundant", effect.redundant}};
+}
+
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t';
+    if (!space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  return line;
+}
+
+void print_effects(const std::vector<RestrictionEffect>& effects) {
+  if (effects.empty()) {
+    fmt::print("there are no restrictions\n");
+    return;
+  }
+  const auto amount = [](double count) {
+    return std::isnan(count) ? "not counted" : fmt::format("{:.10g}", count);
+  };
+  fmt::print("\n{:>14}  {:>14}  {:<12}  restriction\n", "removes alone", "only it does", "class");
+  for (const auto& effect : effects)
+    fmt::print("{:>14}  {:>14}  {:<12}  {}\n", amount(effect.removed_alone),
+               effect.redundant ? "redundant" : amount(effect.removed_only_by_it),
+               class_name(effect.restriction_class),
+               effect.label == effect.expression || effect.expression.empty()
+                   ? effect.label
+                   : fmt::format("{} ({})", effect.label, on_one_line(effect.expression)));
+}
+
+void print_summary(const SearchSpace& space) {
+  std::size_t width = 9;
+  for (const auto& parameter : space.parameters()) width = std::max(width, parameter.name.size());
+  for (const auto& parameter : space.parameters()) {
+    std::string values;
+    for (const auto& value : parameter.values) {
+      if (values.size() > 60) {
+        values += fmt::format(", ... {}", parameter.values.back().to_literal());
+        break;
+      }
+      values += (values.empty() ? "" : ", ") + value.to_literal();
+    }
+    fmt::print("{:<{}}  {:>5}  {}\n", parameter.name, width, parameter.values.size(), values);
+  }
+  fmt::print(
+      "\ncartesian product  {:.6g}\nvalid              {}\nbuilt in           {:.3g} s\nmemory             "
+      "{} bytes\n",
+      space.cartesian_size(), space.size(), space.build_seconds(), space.memory_bytes());
+}
+
+bool asks_the_device(const Expression& expression) {
+  const auto& names = expression.names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
+}
+
+/// Whether its restrictions or ranges name what only a device knows (device.max_threads_per_block).
+bool asks_the_device(const Problem& problem) {
+  return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
+                     [](const Restriction& r) { return asks_the_device(r.expression); }) ||
+         std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
+           return p.range && (asks_the_device(p.range->start) || asks_the_device(p.range->stop) ||
+                              asks_the_device(p.range->step));
+         });
+}
+
+void run(const SpaceArguments& arguments) {
+  if (!arguments.device.empty() && !arguments.profile.empty())
+    throw UserError("give --device or --profile, not both: each says whose limits hold");
+  const Problem problem = load_problem(arguments.file);
+  std::string device_name;
+  Constants properties;
+  if (!arguments.profile.empty()) {
+    const DeviceProfile profile = load_device_profile(arguments.profile);
+    device_name = profile.name;
+    properties = profile.properties;
+  } else if (!arguments.device.empty()) {
+    const auto device = open_device(arguments.device);
+    device_name = device->info().name;
+    properties = device->info().properties;
+  } else if (asks_the_device(problem)) {
+    // The device that tune would take; without a kernel, the best here.
+    const auto device = open_device("", problem.kernel().sources.empty() ? nullptr : &problem);
+    device_name = device->info().name;
+    properties = device->info().properties;
+    fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", device_name);
+  }
+  const SearchSpace space = problem.build_space(problem.constants_for(device_name, properties));
+  if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
+
+  Random random(arguments.seed);
+  std::vector<ConfigurationIndex> sample;
+  if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
+  if (arguments.json) {
+    Json document;
+    document["parameters"] = Json::array();
+    for (const auto& parameter : space.parameters()) {
+      Json values = Json::array();
+      for (const auto& value : parameter.values) values.push_back(to_json(value));
+      document["parameters"].push_back({{"name", parameter.name}, {"values", std::move(values)}});
+    }
+    document["cartesian"] = space.cartesian_size();
+    if (space.cartesian_size() < 0x1p53)
+      document["cartesian"] = static_cast<std::uint64_t>(space.cartesian_size());
+    document["valid"] = space.size();
+    document["build_seconds"] = space.build_seconds();
+    document["memory_bytes"] = space.memory_bytes();
+    document["materialised"] = space.materialised();
+    if (!device_name.empty()) document["device"] = device_name;
+    if (space.empty()) document["why_empty"] = space.why_empty();
+    if (arguments.explain) {
+      document["restrictions"] = Json::array();
+      for (const auto& effect : space.explain()) document["restrictions"].push_back(effect_json(effect));
+    }
+    if (arguments.samples > 0) {
+      document["sample"] = Json::array();
+      for (const auto index : sample) document["sample"].push_back(configuration_json(space, index));
+    }
+    if (arguments.list) {
+      document["configurations"] = Json::array();
+      for (ConfigurationIndex i = 0; i < space.size(); ++i)
+        document["configurations"].push_back(configuration_json(space, i));
+    }
+    print_json(document);
+    return;
+  }
+  LinePrinter lines(space);
+  for (const auto index : sample) lines.print(index);
+  if (arguments.list)
+    for (ConfigurationIndex i = 0; i < space.size(); ++i) lines.print(i);
+  lines.flush();
+  if (arguments.samples == 0 && !arguments.list) print_summary(space);
+  if (arguments.explain) print_effects(space.explain());
+}
+
+}  // namespace
+
+void add_space_command(Verb app) {
+  auto arguments = std::make_shared<SpaceArguments>();
+  Verb verb =
+      app.add_verb("space", "Show the search space of a problem file: size, samples, what restrictions do");
+  verb.add_option("file", arguments->file,
+                  "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
+      .required();
+  verb.add_option("--device", arguments->device,
+                  "Use the limits of this device (default, where they are asked for: the best here)");
+  verb.add_option("--profile", arguments->profile,
+                  "Use the limits of a device profile: a name (h100, k20x ...) or a file");
+  verb.add_option("--sample", arguments->samples,
+                  "Print this many different configurations, uniformly random, as JSON lines");
+  verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
+  verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
+  verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
+  add_json_option(verb, arguments->json);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune space gemm.toml --explain\n"
+      "  ergotune space gemm.toml --list\n"
+      "  ergotune space gemm.toml --sample 1 --json\n"
+      "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,363 @@
+// ergotune wisdom: what applications are given to choose from.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/files.hpp"
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/output/table.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/wisdom.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "ergotune/problem.hpp"
+#include "kernel/configure.hpp"
+
+namespace ergotune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct WisdomOptions {
+  std::string source, kernel, output, format = "ergotune", device, backend, objective, problem, size;
+  std::vector<std::string> sources;
+  bool json = false;
+};
+
+struct ReadFile {
+  std::filesystem::path file;
+  Wisdom wisdom;
+};
+
+std::vector<ReadFile> read_all(const std::string& source) {
+  std::vector<ReadFile> files;
+  for (const auto& file : wisdom_files(source)) files.push_back({file, read_wisdom(file).value_or(Wisdom{})});
+  return files;
+}
+
+/// The kernel that a file is of; where its header does not say, what the file is called.
+std::string kernel_of(const ReadFile& file) { return file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel; }
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+}
+
+std::string size_text(const std::vector<std::int64_t>& size) {
+  std::string text;
+  for (const std::int64_t n : size) text += (text.empty() ? "" : "x") + std::to_string(n);
+  return text;
+}
+
+Json values_json(const Constants& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = to_json(value);
+  return json;
+}
+
+Json record_json(const ReadFile& file, const WisdomRecord& record) {
+  Json json{{"kernel", file.wisdom.kernel}, {"file", file.file.string()}};
+  json.update(Json::parse(to_json_line(record)));
+  return json;
+}
+
+void list(const WisdomOptions& options) {
+  const auto files = read_all(options.source);
+  Json records = Json::array(), warnings = Json::array();
+  Table table({"kernel", "device", "size", "objective", "value", "how", "tuned", "configuration"});
+  for (const std::size_t column : {0, 1, 2, 3, 5, 6, 7}) table.align_left(column);
+  for (const ReadFile& file : files) {
+    for (const WisdomRecord& r : file.wisdom.records) {
+      records.push_back(record_json(file, r));
+      table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
+                 r.score ? fmt::format("{:.6g}", *r.score) : "", r.provenance, r.tuned_at.substr(0, 10), values_text(r.configuration)});
+    }
+    for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
+    print_warnings(file.wisdom.warnings);
+  }
+  if (options.json) {
+    print_json({{"records", records}, {"warnings", warnings}});
+  } else if (records.empty()) {
+    fmt::print("There is no wisdom in {}\n", options.source);
+  } else {
+    fmt::print("{}", table.to_string(0, terminal_width()));
+  }
+}
+
+/// All records of each kernel, by the file that they are exported to. Throws UserError where that would replace what is read.
+std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& files, const std::string& output) {
+  std::map<std::filesystem::path, Wisdom> targets;
+  for (const ReadFile& file : files) {
+    print_warnings(file.wisdom.warnings);
+    if (file.wisdom.records.empty()) continue;
+    const std::string kernel = kernel_of(file);
+    const auto target = wisdom_file(output, kernel);
+    Wisdom& all = targets.try_emplace(target, Wisdom{kernel, {}, {}}).first->second;
+    if (all.kernel != kernel)
+      throw UserError(fmt::format("the kernels {} and {} would be written to one file; export their files one by one", all.kernel, kernel), {target.string(), 0, 0});
+    for (const WisdomRecord& record : file.wisdom.records)
+      if (std::find(all.records.begin(), all.records.end(), record) == all.records.end()) all.records.push_back(record);
+  }
+  for (const auto& [target, wisdom] : targets) {
+    std::error_code error;
+    for (const ReadFile& file : files)
+      if (std::filesystem::equivalent(target, file.file, error))
+        throw UserError("this is a file that is exported from, and would be replaced; name another folder with -o", {target.string(), 0, 0});
+  }
+  return targets;
+}
+
+void export_wisdom(const WisdomOptions& options) {
+  Json written = Json::array();
+  std::vector<std::string> notes;
+  for (const auto& [target, wisdom] : by_target(read_all(options.source), options.output)) {
+    const std::string text = options.format == "kernel-launcher" ? to_kernel_launcher(wisdom, notes) : to_text(wisdom);
+    if (text.empty()) continue;
+    std::error_code error;
+    std::filesystem::create_directories(options.output, error);
+    write_named_file(target, text);
+    const auto records = std::count(text.begin(), text.end(), '\n') - 1;
+    written.push_back({{"file", target.string()}, {"kernel", wisdom.kernel}, {"records", records}});
+    if (!options.json) fmt::print("Wrote {}: {} records\n", target.string(), records);
+  }
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  if (options.json) print_json({{"files", written}, {"format", options.format}, {"notes", notes}});
+  if (written.empty()) throw Exit{kNoAnswer};
+}
+
+void merge(const WisdomOptions& options) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // read and new, by kernel
+  for (const std::string& source : options.sources) {
+    for (const ReadFile& file : read_all(source)) {
+      print_warnings(file.wisdom.warnings);
+      if (file.wisdom.records.empty()) continue;
+      const std::string kernel = kernel_of(file);
+      auto& [read, added] = counts[kernel];
+      read += file.wisdom.records.size();
+      added += add_to_wisdom(options.output, kernel, file.wisdom.records);
+    }
+  }
+  Json files = Json::array();
+  for (const auto& [kernel, count] : counts) {
+    const std::string file = wisdom_file(options.output, kernel).string();
+    files.push_back({{"file", file}, {"kernel", kernel}, {"read", count.first}, {"added", count.second}});
+    if (!options.json) fmt::print("{}: {} of {} records are new\n", file, count.second, count.first);
+  }
+  if (options.json) print_json({{"files", files}});
+  if (counts.empty()) throw UserError("there is no record in any of these");
+}
+
+const Kernel& kernel_named(const Problem& problem, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : problem.kernels) {
+    if (wisdom_name(problem, kernel) == name) return kernel;
+    names.push_back(wisdom_name(problem, kernel));
+  }
+  throw UserError(fmt::format("{} has no kernel \"{}\"{}", problem.file.string(), name, suggestion(name, names)));
+}
+
+/// The problem's constants on a device that is known by its name, for work of these sizes; sizes that are not given are the file's.
+Constants constants_on(const Problem& problem, const Kernel& kernel, const std::string& device, const std::vector<std::int64_t>& sizes) {
+  Constants constants = problem.constants_for(device, known_properties(device));
+  const auto names = size_names(problem, kernel);
+  for (std::size_t i = 0; i < std::min(names.size(), sizes.size()); ++i) constants[names[i]] = sizes[i];
+  return constants;
+}
+
+/// Without the restrictions on what nobody here knows of the device.
+Problem with_known_restrictions(Problem problem, const Constants& constants) {
+  const Configuration values = default_values(problem);
+  const ConfigurationScope names(problem.parameters, values, constants);
+  std::erase_if(problem.restrictions, [&](const Restriction& restriction) {
+    if (restriction.function) return false;
+    for (const std::string& name : restriction.expression.names())
+      if (!names.find(name)) return true;
+    try {
+      (void)restriction.expression.evaluate_bool(names.scope());
+      return false;
+    } catch (const UserError&) {  // occupancy() asks for properties that it does not name
+      return true;
+    }
+  });
+  return problem;
+}
+
+/// What is wrong with a configuration, as the launcher judges it; empty: nothing.
+std::string fault_of(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record) {
+  try {
+    (void)launchable_configuration(problem, kernel, constants, record);
+    return {};
+  } catch (const UserError& error) {
+    return error.message();
+  }
+}
+
+/// What is wrong with a record for the problem as it is now, where and for which size it was tuned; empty: nothing.
+std::string fault_at_home(const Problem& problem, const std::string& name, const WisdomRecord& record) {
+  for (const Kernel& kernel : problem.kernels) {
+    if (wisdom_name(problem, kernel) != name) continue;
+    const std::string backend = source_backend(kernel, record.device.backend);
+    const Constants constants = constants_on(problem, kernel, record.device.name, record.problem_size);
+    if (!record.source_hash.empty() && !backend.empty() && source_hash(problem, kernel, backend, constants) != record.source_hash)
+      return "stale: the source has changed since it was tuned";
+    return fault_of(with_known_restrictions(problem, constants), kernel, constants, record);
+  }
+  return {};
+}
+
+void check(const WisdomOptions& options) {
+  const auto files = read_all(options.source);
+  std::optional<Problem> problem;
+  if (!options.problem.empty()) problem = load_problem(options.problem);
+  Json documents = Json::array();
+  std::size_t records = 0;
+  std::vector<std::string> faults;
+  for (const ReadFile& file : files) {
+    std::vector<std::string> here = file.wisdom.warnings;
+    for (const WisdomRecord& record : file.wisdom.records) {
+      const std::string fault = problem ? fault_at_home(*problem, file.wisdom.kernel, record) : std::string();
+      if (!fault.empty())
+        here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration), record.device.name, fault));
+    }
+    if (file.wisdom.kernel.empty()) here.push_back(file.file.string() + ": no header says which kernel this is of");
+    records += file.wisdom.records.size();
+    documents.push_back({{"file", file.file.string()}, {"kernel", file.wisdom.kernel}, {"records", file.wisdom.records.size()}, {"faults", here}});
+    faults.insert(faults.end(), here.begin(), here.end());
+  }
+  if (options.json) {
+    print_json({{"ok", faults.empty()}, {"files", documents}});
+  } else {
+    for (const std::string& fault : faults) fmt::print("{}\n", fault);
+    fmt::print("{} files, {} records, {} faults\n", files.size(), records, faults.size());
+  }
+  if (!faults.empty()) throw Exit{kNoAnswer};
+}
+
+std::vector<std::int64_t> sizes_from(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    char* end = nullptr;
+    const long long size = std::strtoll(word.c_str(), &end, 10);
+    if (word.empty() || *end || size < 1) throw UserError(fmt::format("--size takes whole numbers with commas, as in 4096,4096, not \"{}\"", text));
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+/// The device asked about: what is known of one of that name in the wisdom, else what profiles know.
+WisdomDevice device_named(const std::string& name, const std::string& backend, const Wisdom& wisdom) {
+  for (const WisdomRecord& record : wisdom.records)
+    if (record.device.name == name && !record.device.architecture.empty()) return record.device;
+  WisdomDevice device = wisdom_device(name, backend, {});
+  return device;
+}
+
+void why(const WisdomOptions& options) {
+  const auto file = wisdom_file(options.source, options.kernel);
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(options.source, error);
+  (void)wisdom_files(options.source);  // says so where there is no such folder
+  const Wisdom wisdom = read_wisdom(is_file ? std::filesystem::path(options.source) : file).value_or(Wisdom{});
+  print_warnings(wisdom.warnings);
+  WisdomRequest request;
+  request.device = device_named(options.device, options.backend, wisdom);
+  request.problem_size = sizes_from(options.size);
+  request.objective = options.objective;
+  std::optional<Problem> problem;
+  Constants constants;
+  if (!options.problem.empty()) {
+    problem = load_problem(options.problem);
+    const Kernel& kernel = kernel_named(*problem, options.kernel);
+    const std::string backend = source_backend(kernel, request.device.backend);
+    constants = constants_on(*problem, kernel, options.device, request.problem_size);
+    if (!backend.empty()) request.source_hash = source_hash(*problem, kernel, backend, constants);
+    problem = with_known_restrictions(std::move(*problem), constants);
+    request.refuse = [&](const WisdomRecord& record) { return fault_of(*problem, kernel_named(*problem, options.kernel), constants, record); };
+  }
+  const WisdomChoice choice = select_wisdom(wisdom.records, request);
+  Json otherwise = nullptr;
+  if (problem && !choice.record) otherwise = to_json(problem->parameters, default_configuration(*problem, constants));
+  if (options.json) {
+    Json document{{"kernel", options.kernel},
+                  {"configuration", choice.record ? values_json(choice.record->configuration) : otherwise},
+                  {"reason", choice.reason},
+                  {"distance", choice.record ? Json(choice.distance) : Json()},
+                  {"match", to_string(choice.match)},
+                  {"stale", choice.stale}};
+    if (choice.record) document["record"] = Json::parse(to_json_line(*choice.record));
+    print_json(document);
+  } else {
+    fmt::print("{}\n", choice.reason);
+    if (choice.record) fmt::print("{}\n", values_text(choice.record->configuration));
+    if (choice.record && !choice.record->execution.empty()) fmt::print("it ran at {}\n", values_text(choice.record->execution));
+  }
+}
+
+void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
+  Verb verb = app.add_verb("why", "Which configuration an application would be given, and why");
+  verb.add_option("source", options->source, "Folder or file of wisdom").required();
+  verb.add_option("kernel", options->kernel, "Name of the kernel").required();
+  verb.add_option("--device", options->device, "Name of the device, as `ergotune devices` prints it").required();
+  verb.add_option("--size", options->size, "Problem size, as in 4096,4096 (default: any)");
+  verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
+  verb.add_option("--backend", options->backend, "Kind of a device that the wisdom does not know: cuda, hip, opencl, host")
+      .one_of({"cuda", "hip", "opencl", "host"});
+  verb.add_option("--problem", options->problem, "Problem file: what is stale, or not in its space for this size, is left out").existing_path();
+  add_json_option(verb, options->json);
+  verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
+  verb.callback([options] { why(*options); });
+}
+
+void add_readers(Verb app, const std::shared_ptr<WisdomOptions>& options) {
+  Verb verb = app.add_verb("list", "Print the records");
+  verb.add_option("source", options->source, "Folder or file of wisdom").required();
+  add_json_option(verb, options->json);
+  verb.footer("Example:\n  ergotune wisdom list wisdom");
+  verb.callback([options] { list(*options); });
+
+  verb = app.add_verb("check", "Look for damage, and for what a problem file has made stale");
+  verb.add_option("source", options->source, "Folder or file of wisdom").required();
+  verb.add_option("--problem", options->problem, "Problem file that the records are held against").existing_path();
+  add_json_option(verb, options->json);
+  verb.footer("Example:\n  ergotune wisdom check wisdom --problem gemm.toml\nEnds with 1 when something is wrong.");
+  verb.callback([options] { check(*options); });
+}
+
+void add_writers(Verb app, const std::shared_ptr<WisdomOptions>& options) {
+  Verb verb = app.add_verb("export", "Write the records in another format");
+  verb.add_option("source", options->source, "Folder or file of wisdom").required();
+  verb.add_option("--format", options->format, "ergotune, or kernel-launcher (its version 1.0)")
+      .show_default()
+      .one_of({"ergotune", "kernel-launcher"});
+  verb.add_option("-o,--output", options->output, "Folder to write to").required();
+  add_json_option(verb, options->json);
+  verb.footer("Example:\n  ergotune wisdom export wisdom --format kernel-launcher -o launcher");
+  verb.callback([options] { export_wisdom(*options); });
+
+  verb = app.add_verb("merge", "Add the records of several folders or files to one folder");
+  verb.add_option("sources", options->sources, "Folders or files of wisdom, ergotune's or Kernel Launcher's").required();
+  verb.add_option("-o,--output", options->output, "Folder to add to").required();
+  add_json_option(verb, options->json);
+  verb.footer("Example:\n  ergotune wisdom merge wisdom wisdom-of-a-colleague -o merged");
+  verb.callback([options] { merge(*options); });
+}
+
+}  // namespace
+
+void add_wisdom_command(Verb app) {
+  auto options = std::make_shared<WisdomOptions>();
+  Verb verb = app.add_verb("wisdom", "List, merge, convert and check what applications choose from, or ask why");
+  verb.require_verb();
+  add_readers(verb, options);
+  add_why(verb, options);
+  add_writers(verb, options);
+  verb.footer(
+      "Examples:\n"
+      "  ergotune wisdom list wisdom\n"
+      "  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,95 @@
+// CUDA C++ to device code with NVRTC.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/backend.hpp"
+#include "device/cuda/cuda_platform.hpp"
+#include "device/cuda/instruction_mix.hpp"
+#include "device/rtc_program.hpp"
+#include "problem/compiled_code.hpp"
+
+namespace ergotune::cuda {
+namespace {
+
+using nvrtc::api;
+
+class CudaCompiler : public Compiler {
+ public:
+  /// `architecture`: 90 for sm_90; `suffix`: "a" or "f" of architecture-specific code.
+  CudaCompiler(int architecture, std::string suffix) {
+    if (!api().usable())
+      throw UserError(
+          fmt::format("CUDA kernels need NVRTC (libnvrtc, part of the CUDA toolkit and of the pip package "
+                      "nvidia-cuda-nvrtc), and it cannot be opened: {}. Set ERGOTUNE_NVRTC to its path",
+                      api().problem()));
+    int count = 0;
+    const bool tells = api().nvrtcGetNumSupportedArchs && api().nvrtcGetSupportedArchs;
+    if (tells) api().nvrtcGetNumSupportedArchs(&count);
+    std::vector<int> known(static_cast<std::size_t>(std::max(count, 0)));
+    if (!known.empty()) api().nvrtcGetSupportedArchs(known.data());
+    if (known.empty() || std::find(known.begin(), known.end(), architecture) != known.end()) {
+      architecture_ = fmt::format("sm_{}{}", architecture, suffix);
+      return;
+    }
+    // An NVRTC older than the GPU: intermediate code for the newest architecture below, which the driver
+    // finishes.
+    const auto below = std::find_if(known.rbegin(), known.rend(), [&](int a) { return a < architecture; });
+    if (below == known.rend())
+      throw UserError(fmt::format(
+          "this NVRTC no longer compiles for sm_{} (it starts at sm_{}): use an older CUDA toolkit",
+          architecture, known.front()));
+    architecture_ = fmt::format("compute_{}", *below);
+    binary_ = false;
+  }
+
+  Binary compile(const CompileJob& job) override {
+    if (job.language != Language::cuda)
+      throw DeviceError(DeviceFault::unsupported, "a CUDA device compiles CUDA C++ only");
+    if (is_compiled_code(job.source)) return {device::PackedCode{job.source}.pack(), job.function, {}};
+    std::vector<std::string> options = nvrtc::options_of(job, nvrtc::include_folders());
+    if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--gpu-architecture=" + architecture_);
+    nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name);
+    Binary result;
+    program.compile(job.function, options, result.log);
+    result.entry = program.lowered_name(job.function);
+    if (result.entry.empty())
+      throw DeviceError(DeviceFault::compile, fmt::format("NVRTC does not say what it made of {}", job.function));
+    // a user's own architecture may be a virtual one, for which there is no binary
+    const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
+    device::PackedCode packed{program.code(binary)};
+    device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code, job.disassemble);
+    result.bytes = packed.pack();
+    return result;
+  }
+
+  std::string identity() const override {
+    int major = 0, minor = 0;
+    api().nvrtcVersion(&major, &minor);
+    return fmt::format("cuda | NVRTC {}.{} | {}", major, minor, architecture_);
+  }
+
+ private:
+  std::string architecture_;
+  bool binary_ = true;
+};
+
+}  // namespace
+}  // namespace ergotune::cuda
+
+namespace ergotune::device {
+
+std::unique_ptr<Compiler> make_cuda_compiler(const std::string& architecture) {
+  const std::string digits = architecture.starts_with("sm_") ? architecture.substr(3) : "";
+  const std::size_t end = digits.find_first_not_of("0123456789");
+  const std::string suffix = end == std::string::npos ? "" : digits.substr(end);
+  if (digits.empty() || end == 0 || digits.size() > 5 || (suffix != "" && suffix != "a" && suffix != "f"))
+    throw UserError(fmt::format("\"{}\" is not a CUDA architecture: write it as sm_90", architecture));
+  return std::make_unique<cuda::CudaCompiler>(std::stoi(digits), suffix);
+}
+
+std::unique_ptr<Compiler> make_cuda_compiler_for(const std::string& id) {
+  return std::make_unique<cuda::CudaCompiler>(cuda::find_device(id).architecture, "");
+}
+
+}  // namespace ergotune::device

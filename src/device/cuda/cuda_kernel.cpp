@@ -1,0 +1,158 @@
+#include "device/cuda/cuda_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/code_object.hpp"
+#include "device/packed_code.hpp"
+
+namespace ergotune::cuda {
+namespace {
+
+/// Launches in one graph. Making a graph costs about as much as launching its kernels singly, so only runs of
+/// several graphs are worth one.
+constexpr std::size_t kGraphLaunches = 64;
+constexpr std::size_t kGraphsWorthIt = 4;
+
+}  // namespace
+
+CudaBuffer::CudaBuffer(const Api& api, std::size_t bytes) : OfDriver(api), bytes_(bytes) {
+  check(api.cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
+        fmt::format("a buffer of {} bytes", bytes).c_str());
+}
+
+CudaBuffer::~CudaBuffer() {
+  if (owned_) api().cuMemFree(address_);
+}
+
+CudaModule::CudaModule(const Api& api, const Binary& binary) : OfDriver(api) {
+  char log[4096] = {};
+  int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  const std::string image = device::PackedCode::unpack(binary.bytes).code;
+  const CUresult code = api.cuModuleLoadDataEx(&module_, image.c_str(), 2, options, values);
+  if (code != CUDA_SUCCESS)
+    throw DeviceError(fault_of(code, DeviceFault::launch),
+                      fmt::format("the driver does not load the compiled kernel: {}{}{}", api.error_text(code),
+                                  log[0] ? "\n" : "", log),
+                      code);
+  if (const CUresult found = api.cuModuleGetFunction(&function_, module_, binary.entry.c_str());
+      found != CUDA_SUCCESS) {
+    api.cuModuleUnload(module_);
+    throw DeviceError(
+        DeviceFault::compile,
+        fmt::format("the compiled kernel has no function {}: {}", binary.entry, api.error_text(found)), found);
+  }
+  if (const auto code = hip::read_code_object(image)) {
+    for (const hip::KernelMetadata& kernel : code->kernels) {
+      if (kernel.name != binary.entry) continue;
+      noted_ = {kernel.vector_registers, static_cast<int>(kernel.group_bytes), static_cast<int>(kernel.private_bytes),
+                kernel.max_threads_per_block};
+      noted_->spilled_registers = kernel.vector_spills + kernel.scalar_spills;
+    }
+  }
+}
+
+CudaModule::~CudaModule() { api().cuModuleUnload(module_); }
+
+CudaKernel::CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module)
+    : OfDriver(module->api()), device_(device), module_(std::move(module)), function_(module_->function()) {}
+
+CudaKernel::~CudaKernel() { drop_graph(); }
+
+std::unique_ptr<LoadedKernel> CudaKernel::another() { return std::make_unique<CudaKernel>(device_, module_); }
+
+std::optional<int> CudaKernel::resident_blocks() const {
+  const auto threads = geometry_.block[0] * geometry_.block[1] * geometry_.block[2];
+  int blocks = 0;
+  if (!api().cuOccupancyMaxActiveBlocksPerMultiprocessor ||
+      api().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_, static_cast<int>(threads), shared_bytes_) !=
+          CUDA_SUCCESS)
+    return std::nullopt;
+  return blocks;
+}
+
+LoadedKernel::Resources CudaKernel::resources() const {
+  if (module_->noted()) return *module_->noted();
+  const auto attribute = [&](FunctionAttribute which) {
+    int value = -1;
+    return api().cuFuncGetAttribute(&value, which, function_) == CUDA_SUCCESS ? value : -1;
+  };
+  return {attribute(FUNC_NUM_REGS), attribute(FUNC_SHARED_SIZE_BYTES), attribute(FUNC_LOCAL_SIZE_BYTES),
+          attribute(FUNC_MAX_THREADS_PER_BLOCK)};
+}
+
+void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) {
+  drop_graph();
+  graph_refused_ = false;
+  geometry_ = geometry;
+  std::size_t shared = geometry.shared_memory_bytes;
+  parameters_.clear();
+  for (const auto& argument : arguments) {
+    Parameter parameter(1 + argument.scalar.size() / sizeof(std::max_align_t));
+    if (argument.buffer) {
+      const CUdeviceptr address = static_cast<const CudaBuffer*>(argument.buffer)->address();
+      std::memcpy(parameter.data(), &address, sizeof address);
+    } else if (!argument.scalar.empty()) {
+      std::memcpy(parameter.data(), argument.scalar.data(), argument.scalar.size());
+    } else {  // OpenCL's local argument, which may be of no size, is CUDA's extern __shared__ array
+      shared += argument.local_bytes;
+      continue;
+    }
+    parameters_.push_back(std::move(parameter));
+  }
+  pointers_.clear();
+  for (auto& parameter : parameters_) pointers_.push_back(parameter.data());
+
+  if (shared > static_cast<std::size_t>(device_.shared_most))
+    throw DeviceError(
+        DeviceFault::launch,
+        fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared, device_.shared_most));
+  shared_bytes_ = static_cast<unsigned>(shared);
+  if (shared > static_cast<std::size_t>(device_.shared_plain))
+    check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
+          DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory", shared).c_str());
+}
+
+void CudaKernel::launch_once(CUstream stream) {
+  check(api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
+                             geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
+                             stream, pointers_.data(), nullptr),
+        DeviceFault::launch,
+        fmt::format("launch of grid {}x{}x{}, block {}x{}x{}", geometry_.grid[0], geometry_.grid[1],
+                    geometry_.grid[2], geometry_.block[0], geometry_.block[1], geometry_.block[2])
+            .c_str());
+}
+
+void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
+  if (recorder && count >= kGraphsWorthIt * kGraphLaunches && !graph_refused_ && (graph_ || make_graph(recorder)))
+    for (; count >= kGraphLaunches; count -= kGraphLaunches)
+      check(api().cuGraphLaunch(graph_, stream), DeviceFault::launch, "cuGraphLaunch");
+  for (; count > 0; --count) launch_once(stream);
+}
+
+bool CudaKernel::make_graph(CUstream stream) {
+  graph_refused_ = true;  // until it is there
+  if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS)
+    return false;
+  bool captured = true;
+  for (std::size_t i = 0; i < kGraphLaunches && captured; ++i)
+    captured = api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
+                                    geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
+                                    stream, pointers_.data(), nullptr) == CUDA_SUCCESS;
+  CUgraph graph = nullptr;  // capturing must end even when a launch was refused
+  captured = api().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
+  if (captured) graph_refused_ = api().cuGraphInstantiate(&graph_, graph, 0) != CUDA_SUCCESS;
+  if (graph) api().cuGraphDestroy(graph);
+  if (graph_refused_) graph_ = nullptr;
+  return !graph_refused_;
+}
+
+void CudaKernel::drop_graph() {
+  if (graph_) api().cuGraphExecDestroy(graph_);
+  graph_ = nullptr;
+}
+
+}  // namespace ergotune::cuda

@@ -1,0 +1,85 @@
+// A kernel loaded into a context of CUDA's or HIP's: its module, its arguments, and a graph of many launches of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/cuda/cuda_platform.hpp"
+
+namespace ergotune::cuda {
+
+class CudaBuffer : public Buffer, OfDriver {
+ public:
+  CudaBuffer(const Api& api, std::size_t bytes);
+  /// Memory that somebody else frees.
+  CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
+      : OfDriver(api), bytes_(bytes), address_(address), owned_(false) {}
+  CudaBuffer(const CudaBuffer&) = delete;
+  CudaBuffer& operator=(const CudaBuffer&) = delete;
+  ~CudaBuffer() override;
+  std::size_t bytes() const override { return bytes_; }
+  CUdeviceptr address() const { return address_; }
+  void* native_handle() const override { return reinterpret_cast<void*>(address_); }
+
+ private:
+  std::size_t bytes_;
+  CUdeviceptr address_ = 0;
+  bool owned_ = true;
+};
+
+/// Code in the driver; unloaded with the object.
+class CudaModule : public OfDriver {
+ public:
+  /// The device's context must be current and stay so.
+  CudaModule(const Api& api, const Binary& binary);
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
+  ~CudaModule();
+  CUfunction function() const { return function_; }
+  /// What the code itself says, where it does (AMD's): more than HIP's functions tell.
+  const std::optional<LoadedKernel::Resources>& noted() const { return noted_; }
+
+ private:
+  std::optional<LoadedKernel::Resources> noted_;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+class CudaKernel : public LoadedKernel, OfDriver {
+ public:
+  CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module);
+  CudaKernel(const CudaKernel&) = delete;
+  CudaKernel& operator=(const CudaKernel&) = delete;
+  ~CudaKernel() override;
+
+  Resources resources() const override;
+  std::unique_ptr<LoadedKernel> another() override;
+  std::optional<int> resident_blocks() const override;
+  void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
+  /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
+  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else
+  /// uses; null: none.
+  void launch(CUstream stream, std::size_t count, CUstream recorder);
+
+ private:
+  /// Aligned for every type, as long as the argument: a structure may be kilobytes.
+  using Parameter = std::vector<std::max_align_t>;
+  void launch_once(CUstream stream);
+  /// Records a graph of kGraphLaunches launches; false when the driver will not have it.
+  bool make_graph(CUstream stream);
+  void drop_graph();
+
+  const DeviceEntry& device_;
+  std::shared_ptr<const CudaModule> module_;
+  CUfunction function_ = nullptr;
+  LaunchGeometry geometry_;
+  unsigned shared_bytes_ = 0;
+  std::vector<Parameter> parameters_;
+  std::vector<void*> pointers_;
+  CUgraphExec graph_ = nullptr;
+  bool graph_refused_ = false;
+};
+
+}  // namespace ergotune::cuda

@@ -1,0 +1,191 @@
+// HIP C++, and CUDA C++ as HIP, to device code with hiprtc.
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "device/backend.hpp"
+#include "device/code_object.hpp"
+#include "device/hip/hip_platform.hpp"
+#include "device/hip/hiprtc_api.hpp"
+#include "device/rtc_program.hpp"
+
+namespace ergotune::hip {
+namespace {
+
+using hiprtc::api;
+
+[[noreturn]] void fail(const std::string& message) { throw DeviceError(DeviceFault::compile, message); }
+
+/// The compiler works on a copy in a folder of its own, whose name changes each time: what it says should name the source.
+std::string with_source_name(std::string log, const std::string& name) {
+  for (std::size_t at = 0; (at = log.find("comgr-", at)) != std::string::npos;) {
+    const std::size_t begin = log.find_last_of(" \t\n'\"", at) + 1;  // npos + 1 is 0
+    const std::size_t folder = log.find("/input/", at);
+    if (folder == std::string::npos) break;
+    const std::size_t file = folder + 7, end = std::min(log.find_first_of(": \n'\"", file), log.size());
+    log.replace(begin, end - begin, name);
+    at = begin + name.size();
+  }
+  return log;
+}
+
+/// "void n::f<4, float>(float*)" and "&n::f<4,float>" -> "n::f<4,float>".
+std::string plain(std::string text, bool demangled) {
+  if (demangled) {
+    int depth = 0;
+    std::size_t begin = 0, end = text.size();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      depth += (text[i] == '<') - (text[i] == '>');
+      if (depth == 0 && text[i] == ' ' && begin == 0) begin = i + 1;  // behind the type that it returns
+      if (depth == 0 && text[i] == '(') {
+        end = i;
+        break;
+      }
+    }
+    if (begin > end) begin = 0;
+    text = text.substr(begin, end - begin);
+  }
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c); });
+  text.erase(0, text.find_first_not_of("&:"));
+  return text;
+}
+
+std::string demangled(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;  // "f" alone would be the type float
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  const std::string result = status == 0 && text ? plain(text, true) : name;
+  std::free(text);
+  return result;
+}
+
+/// The kernel that `function` names, where hiprtc does not say what it made of a name expression (5.2 does not).
+const KernelMetadata& kernel_named(const CodeObject& code, const std::string& function) {
+  const std::string wanted = plain(function, false);
+  std::vector<const KernelMetadata*> same, of_template;
+  std::vector<std::string> all;
+  for (const KernelMetadata& kernel : code.kernels) {
+    const std::string name = demangled(kernel.name);
+    all.push_back(name);
+    if (name == wanted) same.push_back(&kernel);
+    // its arguments may be written in another way: "4" for "2 * 2"
+    if (name.substr(0, name.find('<')) == wanted.substr(0, wanted.find('<'))) of_template.push_back(&kernel);
+  }
+  if (same.size() == 1) return *same.front();
+  if (of_template.size() == 1) return *of_template.front();
+  fail(fmt::format("which kernel of the compiled code \"{}\" is cannot be told; it has {}", function,
+                   all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "))));
+}
+
+/// What the kernel takes against what the problem gives it, before anything of it runs: a GPU would read what lies there.
+void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSignature>& given) {
+  std::vector<const ArgumentSignature*> passed;
+  for (const ArgumentSignature& argument : given)
+    if (argument.kind != Argument::Kind::local_memory) passed.push_back(&argument);
+  if (passed.size() != kernel.arguments.size())
+    fail(fmt::format("the kernel {} takes {} arguments, and the problem gives it {}", demangled(kernel.name),
+                     kernel.arguments.size(), passed.size()));
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    const ArgumentSignature& argument = *passed[i];
+    const KernelMetadata::Argument& taken = kernel.arguments[i];
+    const bool buffer = argument.kind == Argument::Kind::buffer;
+    const std::int64_t bytes = static_cast<std::int64_t>(
+        buffer ? sizeof(void*) : argument.bytes > 0 ? argument.bytes : size_of(argument.type));
+    if (buffer == taken.is_pointer && bytes == taken.bytes) continue;
+    // a pointer inside a structure, or one passed as a number, is the problem's own affair
+    if (bytes == taken.bytes && !buffer) continue;
+    fail(fmt::format("argument {} of the kernel {}{} is {} of {} bytes, and the problem gives it {} of {}", i + 1,
+                     demangled(kernel.name), argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
+                     taken.is_pointer ? "a pointer" : "a value", taken.bytes, buffer ? "a buffer" : "a value", bytes));
+  }
+}
+
+class HipCompiler : public Compiler {
+ public:
+  /// `architecture`: "gfx90a", with features behind it ("gfx90a:sramecc+:xnack-").
+  explicit HipCompiler(std::string architecture) : architecture_(std::move(architecture)) {
+    // They may share libLLVM, and would end the process when they register the same options in it.
+    if (DynamicLibrary::is_loaded("libpocl") && !DynamicLibrary::is_loaded("libamd_comgr"))
+      throw UserError(
+          "PoCL's compiler is in this process, and hiprtc may not be beside it: name the device (--device hip:0), so that "
+          "no other driver is opened");
+    if (!api().usable())
+      throw UserError(
+          fmt::format("HIP kernels need hiprtc (libhiprtc of ROCm, or Debian's libamdhip64), and it cannot be opened: {}. "
+                      "Set ERGOTUNE_HIPRTC to its path",
+                      api().problem()));
+    check_architecture(architecture_);
+  }
+
+  Binary compile(const CompileJob& job) override {
+    if (job.language != Language::hip)
+      throw DeviceError(DeviceFault::unsupported, "a HIP device compiles HIP and CUDA C++ only");
+    for (const char* option : {"--offload-arch=", "--gpu-architecture="})
+      for (const std::string& text : job.options)
+        if (text.starts_with(option)) check_architecture(text.substr(text.find('=') + 1));
+    std::vector<std::string> options = nvrtc::options_of(job);
+    if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--offload-arch=" + architecture_);
+    const std::string name = job.source_name.empty() ? "kernel.hip" : job.source_name;
+    nvrtc::Program program(api(), job.source, name);
+    Binary result;
+    try {
+      program.compile(job.function, options, result.log);
+    } catch (const DeviceError& error) {
+      throw DeviceError(error.fault(), with_source_name(error.what(), name), error.native_code());
+    }
+    result.log = with_source_name(std::move(result.log), name);
+    result.bytes = program.code(true);
+    result.entry = program.lowered_name(job.function);
+    std::string reason;
+    if (const auto code = read_code_object(result.bytes, &reason)) {
+      const auto named = std::find_if(code->kernels.begin(), code->kernels.end(),
+                                      [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
+      const KernelMetadata& kernel = named != code->kernels.end() ? *named : kernel_named(*code, job.function);
+      result.entry = kernel.name;
+      if (!job.arguments.empty()) check_arguments(kernel, job.arguments);
+    } else if (result.entry.empty()) {
+      fail(fmt::format("hiprtc does not say what it made of {}, and of its code: {}", job.function, reason));
+    }
+    return result;
+  }
+
+  std::string identity() const override { return fmt::format("hip | {} | {}", hiprtc::version(), architecture_); }
+
+ private:
+  /// hiprtc takes its own word for an architecture that it does not know, and may not survive that.
+  static void check_architecture(const std::string& architecture) {
+    const std::string name = architecture.substr(0, architecture.find(':'));
+    const auto known = hiprtc::architectures();
+    if (!known || std::find(known->begin(), known->end(), name) != known->end()) return;
+    throw UserError(fmt::format("the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC "
+                                "names its libhiprtc",
+                                name, fmt::join(*known, ", ")));
+  }
+
+  std::string architecture_;
+};
+
+}  // namespace
+}  // namespace ergotune::hip
+
+namespace ergotune::device {
+
+std::unique_ptr<Compiler> make_hip_compiler(const std::string& architecture) {
+  const std::string name = architecture.substr(0, architecture.find(':'));
+  const bool sound = name.starts_with("gfx") && name.size() > 5 && name.size() < 12 &&
+                     name.find_first_not_of("0123456789abcdef-", 3) == std::string::npos &&
+                     architecture.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") == std::string::npos;
+  if (!sound)
+    throw UserError(fmt::format("\"{}\" is not an architecture of AMD's: write it as gfx90a, or gfx90a:xnack-", architecture));
+  return std::make_unique<hip::HipCompiler>(architecture);
+}
+
+std::unique_ptr<Compiler> make_hip_compiler_for(const std::string& id) {
+  return std::make_unique<hip::HipCompiler>(hip::find_device(id).target);
+}
+
+}  // namespace ergotune::device

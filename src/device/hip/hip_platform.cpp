@@ -1,0 +1,155 @@
+#include "device/hip/hip_platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "base/pci_address.hpp"
+#include "device/backend.hpp"
+#include "device/entries.hpp"
+
+namespace ergotune::hip {
+namespace {
+
+/// gcnArchName in hipDeviceProp_t: of HIP 6 and later, and before (ROCm's hip_runtime_api.h).
+constexpr std::size_t kArchName = 1160, kOlderArchName = 396, kArchNameBytes = 256;
+/// More than either structure: they have 1472 and 792 bytes.
+constexpr std::size_t kPropertiesBytes = 8192;
+
+std::string target_of(int device) {
+  std::vector<char> properties(kPropertiesBytes, '\0');
+  std::size_t offset = kArchName;
+  int code = -1;
+  if (api().hipGetDevicePropertiesR0600) {
+    code = api().hipGetDevicePropertiesR0600(properties.data(), device);
+  } else if (api().hipGetDeviceProperties) {
+    code = api().hipGetDeviceProperties(properties.data(), device);
+    offset = kOlderArchName;
+  }
+  if (code != cuda::CUDA_SUCCESS) return {};
+  const char* name = properties.data() + offset;
+  std::string target(name, ::strnlen(name, kArchNameBytes));
+  return target.starts_with("gfx") ? target : std::string();
+}
+
+/// "GPU-" and the sixteen digits of the board's unique number, as ROCR_VISIBLE_DEVICES has it; empty where it has none.
+std::string uuid_of(int device) {
+  cuda::CUuuid uuid{};
+  if (api().cuDeviceGetUuid(&uuid, device) != cuda::CUDA_SUCCESS) return {};
+  std::string digits;
+  for (const unsigned char c : uuid.bytes)
+    if (std::isxdigit(c)) digits += static_cast<char>(c);
+  return digits.size() == sizeof uuid.bytes ? "GPU-" + digits : std::string();
+}
+
+std::string pci_address_of(int device) {
+  char text[32] = {};
+  if (api().cuDeviceGetPCIBusId(text, sizeof text, device) != cuda::CUDA_SUCCESS) return {};
+  return normalise_pci_address(text);
+}
+
+/// What no attribute tells of GCN and CDNA, whose units have four SIMDs of 64 lanes (LLVM, User Guide for AMDGPU Backend:
+/// vector registers of a lane and the granules in which they and the local data share are given out). RDNA's are left to the
+/// driver's own reckoning.
+void add_register_file(const std::string& architecture, Constants& p) {
+  p["device.registers_per_multiprocessor"] = Value(device::kNoLimit);
+  if (!architecture.starts_with("gfx9") || architecture.size() != 6) return;
+  const bool unified = architecture == "gfx90a" || architecture.starts_with("gfx94") || architecture.starts_with("gfx95");
+  p["device.registers_per_multiprocessor"] = Value(std::int64_t{4 * 64 * (unified ? 512 : 256)});
+  p["device.register_allocation_unit"] = Value(std::int64_t{64 * (unified ? 8 : 4)});
+  p["device.shared_allocation_unit"] = Value(std::int64_t{512});
+}
+
+/// Major and minor version, as CUDA counts its own: "gfx90a" -> 90, "gfx1030" -> 103.
+std::int64_t capability_of(const std::string& architecture) {
+  if (architecture.size() < 6) return 0;
+  const std::string digits = architecture.substr(3, architecture.size() - 4);
+  const bool sound = std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); });
+  return sound && digits.size() < 5 ? std::stoll(digits) : 0;
+}
+
+DeviceEntry describe(int device, int number, int version) {
+  DeviceEntry entry;
+  entry.device = device;
+  entry.target = target_of(device);
+  DeviceInfo& info = entry.info;
+  info.id = fmt::format("hip:{}", number);
+  info.backend = "hip";
+  char name[256] = {};
+  api().cuDeviceGetName(name, sizeof name - 1, device);
+  const std::string architecture = architecture_of(entry.target);
+  info.name = name[0] ? name : architecture;
+  info.uuid = uuid_of(device);
+  info.pci_address = pci_address_of(device);
+  info.driver_version = fmt::format("HIP {}.{}.{}", version / 10000000, version / 100000 % 100, version % 100000);
+  const auto attribute = [&](DeviceAttribute which) -> std::int64_t {
+    int value = 0;
+    return api().cuDeviceGetAttribute(&value, which, device) == cuda::CUDA_SUCCESS ? value : 0;
+  };
+  const auto limit = [&](DeviceAttribute which) {
+    const std::int64_t value = attribute(which);
+    return Value(value > 0 ? value : device::kNoLimit);
+  };
+  // All of it is there for dynamic memory as for static: nothing has to be asked for.
+  entry.shared_plain = entry.shared_most = static_cast<int>(limit(MAX_SHARED_MEMORY_PER_BLOCK).as_integer());
+  std::size_t memory = 0;
+  api().cuDeviceTotalMem(&memory, device);
+  Constants& p = info.properties;
+  p["device.name"] = info.name;
+  p["device.architecture"] = architecture;
+  p["device.max_threads_per_block"] = limit(MAX_THREADS_PER_BLOCK);
+  p["device.shared_memory_per_block"] = limit(MAX_SHARED_MEMORY_PER_BLOCK);
+  p["device.shared_memory_per_multiprocessor"] = limit(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  p["device.multiprocessors"] = Value(attribute(MULTIPROCESSOR_COUNT));
+  // A mask counts compute units, and RDNA's multiprocessors are pairs of them.
+  const bool units = architecture.starts_with("gfx9") && architecture.size() == 6 && api().hipExtStreamCreateWithCUMask;
+  p["device.multiprocessor_unit"] = Value(std::int64_t{units ? 1 : 0});
+  p["device.warp_size"] = Value(attribute(WARP_SIZE));
+  p["device.registers_per_block"] = limit(MAX_REGISTERS_PER_BLOCK);
+  p["device.max_threads_per_multiprocessor"] = limit(MAX_THREADS_PER_MULTIPROCESSOR);
+  p["device.max_blocks_per_multiprocessor"] = Value(device::kNoLimit);
+  p["device.l2_bytes"] = Value(attribute(L2_CACHE_SIZE));
+  p["device.global_memory_bytes"] = Value(static_cast<std::int64_t>(memory));
+  p["device.compute_capability"] = Value(capability_of(architecture));
+  add_register_file(architecture, p);
+  return entry;
+}
+
+}  // namespace
+
+std::string architecture_of(const std::string& target) { return target.substr(0, target.find(':')); }
+
+std::vector<DeviceEntry> find_devices(std::string* note) {
+  std::vector<DeviceEntry> found;
+  const auto none = [&](const std::string& why) {
+    if (note) *note = "hip: " + why;
+    return found;
+  };
+  if (!driver_is_there()) return none("no AMD GPU (the amdgpu driver's /dev/kfd is not there)");
+  if (!api().usable()) return none(api().problem());
+  if (const int code = api().cuInit(0); code != cuda::CUDA_SUCCESS) return none("hipInit: " + api().error_text(code));
+  int count = 0, version = 0;
+  if (const int code = api().cuDeviceGetCount(&count); code != cuda::CUDA_SUCCESS)
+    return none("hipGetDeviceCount: " + api().error_text(code));
+  api().cuDriverGetVersion(&version);
+  for (int i = 0; i < count; ++i) {
+    int device = 0;
+    if (api().cuDeviceGet(&device, i) == cuda::CUDA_SUCCESS) found.push_back(describe(device, i, version));
+  }
+  if (found.empty()) return none("the driver has no device (is HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES empty?)");
+  return found;
+}
+
+DeviceEntry find_device(const std::string& id) { return device::entry_of(id, find_devices); }
+
+}  // namespace ergotune::hip
+
+namespace ergotune::device {
+
+std::vector<DeviceInfo> list_hip(std::string* note) { return infos_of(hip::find_devices(note)); }
+
+std::unique_ptr<Device> open_hip(const std::string& id) { return cuda::open_device(hip::api(), hip::find_device(id)); }
+
+}  // namespace ergotune::device

@@ -1,0 +1,266 @@
+#include "device/opencl/opencl_program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "device/backend.hpp"
+
+namespace ergotune::opencl {
+namespace {
+
+constexpr std::string_view kMagic = "ergotune-opencl-2\n";
+
+void append(std::string& bytes, const std::string& part) {
+  bytes += fmt::format("{}\n", part.size());
+  bytes += part;
+}
+
+std::string take(const std::string& bytes, std::size_t& at) {
+  const std::size_t end = bytes.find('\n', at);
+  std::size_t size = 0;
+  if (end != std::string::npos && end > at)
+    for (std::size_t i = at; i < end; ++i) size = size * 10 + static_cast<std::size_t>(bytes[i] - '0');
+  if (end == std::string::npos || size > bytes.size() - end - 1)
+    throw DeviceError(DeviceFault::compile, "the compiled OpenCL program is cut off");
+  at = end + 1 + size;
+  return bytes.substr(end + 1, size);
+}
+
+/// Include folders as options. No way of quoting a space is understood by every driver (PoCL understands
+/// none), so that a folder with anything unusual in its name is given as a link, which goes with the object.
+class IncludeOptions {
+ public:
+  explicit IncludeOptions(const std::vector<std::string>& folders) {
+    for (const auto& folder : folders) text_ += " -I" + (is_plain(folder) ? folder : link_to(folder));
+  }
+  IncludeOptions(const IncludeOptions&) = delete;
+  IncludeOptions& operator=(const IncludeOptions&) = delete;
+  ~IncludeOptions() {
+    std::error_code ignored;
+    if (!room_.empty()) std::filesystem::remove_all(room_, ignored);
+  }
+  const std::string& text() const { return text_; }
+  /// A compiler's words about links as words about the folders.
+  std::string named_by_folders(std::string words) const {
+    for (const auto& [link, folder] : links_)
+      for (std::size_t at = 0; (at = words.find(link, at)) != std::string::npos; at += folder.size())
+        words.replace(at, link.size(), folder);
+    return words;
+  }
+
+ private:
+  static bool is_plain(const std::string& path) {
+    return std::all_of(path.begin(), path.end(), [](unsigned char c) {
+      return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr;
+    });
+  }
+  std::string link_to(const std::string& folder) {
+    if (room_.empty()) {
+      const std::string usual = std::filesystem::temp_directory_path().string();
+      std::string name = (is_plain(usual) ? usual : "/tmp") + "/ergotune-include-XXXXXX";
+      if (!::mkdtemp(name.data()))
+        throw ergotune::Error(fmt::format("cannot make a folder for links: {}", name));
+      room_ = name;
+    }
+    const std::string link = fmt::format("{}/{}", room_, links_.size());
+    std::filesystem::create_directory_symlink(std::filesystem::absolute(folder), link);
+    links_.emplace_back(link, folder);
+    return link;
+  }
+  std::string text_, room_;
+  std::vector<std::pair<std::string, std::string>> links_;
+};
+
+}  // namespace
+
+std::string PortableProgram::pack() const {
+  std::string bytes(kMagic);
+  append(bytes, source);
+  append(bytes, options);
+  append(bytes, std::to_string(include_folders.size()));
+  for (const auto& folder : include_folders) append(bytes, folder);
+  append(bytes, code);
+  return bytes;
+}
+
+PortableProgram PortableProgram::unpack(const std::string& bytes) {
+  if (bytes.compare(0, kMagic.size(), kMagic) != 0)
+    throw DeviceError(DeviceFault::compile, "not a compiled OpenCL program of this version of ergotune");
+  PortableProgram program;
+  std::size_t at = kMagic.size();
+  program.source = take(bytes, at);
+  program.options = take(bytes, at);
+  for (int left = std::atoi(take(bytes, at).c_str()); left > 0; --left)
+    program.include_folders.push_back(take(bytes, at));
+  program.code = take(bytes, at);
+  return program;
+}
+
+Program Program::from_source(const Context& context, cl_device_id device, const PortableProgram& portable) {
+  const char* text = portable.source.c_str();
+  const std::size_t length = portable.source.size();
+  const IncludeOptions includes(portable.include_folders);
+  const std::string options = portable.options + includes.text();
+  cl_int code = CL_SUCCESS;
+  Program program(api().clCreateProgramWithSource(context.get(), 1, &text, &length, &code));
+  check(code, DeviceFault::compile, "clCreateProgramWithSource");
+  code = api().clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
+  if (code != CL_SUCCESS) {
+    std::string log = includes.named_by_folders(program.log(device));
+    if (code == CL_INVALID_BUILD_OPTIONS)
+      log = fmt::format("the compiler does not take the options \"{}\"\n{}", options, log);
+    throw DeviceError(DeviceFault::compile, log.empty() ? "clBuildProgram: " + error_name(code) : log, code);
+  }
+  return program;
+}
+
+Program Program::from_portable(const Context& context, cl_device_id device, const PortableProgram& portable) {
+  if (!portable.code.empty()) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(portable.code.data());
+    const std::size_t size = portable.code.size();
+    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
+    Program program(
+        api().clCreateProgramWithBinary(context.get(), 1, &device, &size, &bytes, &status, &code));
+    if (code == CL_SUCCESS && status == CL_SUCCESS &&
+        api().clBuildProgram(program.get(), 1, &device, portable.options.c_str(), nullptr, nullptr) ==
+            CL_SUCCESS)
+      return program;
+  }
+  return from_source(context, device, portable);
+}
+
+Program::Program(Program&& other) noexcept : program_(std::exchange(other.program_, nullptr)) {}
+
+Program::~Program() {
+  if (program_) api().clReleaseProgram(program_);
+}
+
+std::string Program::binary() const {
+  std::size_t size = 0;
+  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
+    return {};
+  std::string bytes(size, '\0');
+  auto* pointer = reinterpret_cast<unsigned char*>(bytes.data());
+  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARIES, sizeof pointer, &pointer, nullptr) != CL_SUCCESS)
+    return {};
+  return bytes;
+}
+
+std::string Program::log(cl_device_id device) const {
+  std::size_t size = 0;
+  if (api().clGetProgramBuildInfo(program_, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS)
+    return {};
+  std::string text(size, '\0');
+  api().clGetProgramBuildInfo(program_, device, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+  text = text.c_str();
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+void BuiltPrograms::keep(const std::string& bytes, Program program) {
+  if (programs_.size() >= kMost) programs_.clear();
+  programs_[bytes] = std::make_shared<const Program>(std::move(program));
+}
+
+std::shared_ptr<const Program> BuiltPrograms::take(const std::string& bytes) {
+  const auto node = programs_.extract(bytes);
+  return node ? node.mapped() : nullptr;
+}
+
+PortableProgram program_of(const CompileJob& job) {
+  PortableProgram program;
+  for (const auto& [name, value] : job.defines) program.source += fmt::format("#define {} {}\n", name, value);
+  program.source += fmt::format("#line 1 \"{}\"\n", job.source_name.empty() ? "kernel.cl" : job.source_name);
+  program.source += job.source;
+  program.options = fmt::format("{}", fmt::join(job.options, " "));
+  program.include_folders = job.include_folders;
+  return program;
+}
+
+namespace {
+
+/// The type of a kernel's first argument that nothing here can be given for, as far as the program tells: some drivers take a buffer
+/// for an image, and crash.
+std::string type_without_arguments(cl_kernel kernel, std::size_t arguments) {
+  for (std::size_t i = 0; i < arguments && api().clGetKernelArgInfo; ++i) {
+    char type[64] = {};
+    if (api().clGetKernelArgInfo(kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, nullptr) != CL_SUCCESS)
+      continue;
+    const std::string_view name = type;
+    if (name.starts_with("image") || name == "sampler_t" || name == "pipe") return type;
+  }
+  return {};
+}
+
+class OpenclCompiler : public Compiler {
+ public:
+  explicit OpenclCompiler(DeviceEntry entry) : entry_(std::move(entry)), context_(entry_) {}
+  OpenclCompiler(DeviceEntry entry, cl_context context, std::shared_ptr<BuiltPrograms> built)
+      : entry_(std::move(entry)), context_(context), built_(std::move(built)) {}
+
+  Binary compile(const CompileJob& job) override {
+    if (job.language != Language::opencl)
+      throw DeviceError(DeviceFault::unsupported, "an OpenCL device compiles OpenCL C only");
+    PortableProgram portable = program_of(job);
+    const auto says = [&](const char* word) { return portable.source.find(word) != std::string::npos; };
+    if (says("image") || says("sampler_t")) portable.options += " -cl-kernel-arg-info";
+    Program program = Program::from_source(context_, entry_.device, portable);
+    cl_int code = CL_SUCCESS;
+    const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
+    if (code == CL_INVALID_KERNEL_NAME)
+      throw DeviceError(DeviceFault::compile,
+                        fmt::format("{} has no kernel \"{}\"", job.source_name, job.function), code);
+    check(code, DeviceFault::compile, "clCreateKernel");
+    const std::string refused = type_without_arguments(kernel, job.arguments.size());
+    api().clReleaseKernel(kernel);
+    if (!refused.empty())
+      throw DeviceError(DeviceFault::unsupported,
+                        fmt::format("the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
+                                    "images, samplers or pipes",
+                                    refused));
+    if (!generates_code_at_launch()) portable.code = program.binary();
+    Binary binary{portable.pack(), job.function, program.log(entry_.device)};
+    if (built_) built_->keep(binary.bytes, std::move(program));
+    return binary;
+  }
+
+  std::string identity() const override {
+    return fmt::format("opencl | {} | {}", entry_.info.name, entry_.versions);
+  }
+
+ private:
+  /// PoCL's binary for a CPU costs code for any block, and at the first launch code for the block at hand is made all the
+  /// same. What building from source leaves in its cache is all that the runner needs.
+  bool generates_code_at_launch() const {
+    return entry_.info.is_cpu && entry_.platform_name == "Portable Computing Language";
+  }
+
+  DeviceEntry entry_;
+  Context context_;
+  std::shared_ptr<BuiltPrograms> built_;
+};
+
+}  // namespace
+
+std::unique_ptr<Compiler> make_compiler_beside(const DeviceEntry& entry, const Context& context,
+                                               std::shared_ptr<BuiltPrograms> built) {
+  return std::make_unique<OpenclCompiler>(entry, context.get(), std::move(built));
+}
+
+}  // namespace ergotune::opencl
+
+namespace ergotune::device {
+
+std::unique_ptr<Compiler> make_opencl_compiler(const std::string& id) {
+  return std::make_unique<opencl::OpenclCompiler>(opencl::find_device(id));
+}
+
+}  // namespace ergotune::device

@@ -1,0 +1,169 @@
+#include "evaluate/compile/compile_farm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "kernel/configure.hpp"
+
+namespace ergotune {
+
+using namespace protocol;
+
+namespace {
+constexpr std::size_t kKnownBytes = 256u << 20;
+}
+
+CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
+                         const Problem& problem, std::shared_ptr<CompileShare> share)
+    : share_(std::move(share)), time_limit_(time_limit) {
+  prepare_for(problem);
+  for (std::size_t i = 0; i < seats; ++i) {
+    auto seat = std::make_unique<Seat>(start, setup);
+    seats_.push_back(seat.get());
+    Seat& place = *seat;
+    desks_.push_back(std::make_unique<Desk>(Desk{std::move(seat), place, {}, 0}));
+  }
+}
+
+CompileFarm::CompileFarm(Seat& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share)
+    : share_(std::move(share)), time_limit_(time_limit) {
+  prepare_for(problem);
+  desks_.push_back(std::make_unique<Desk>(Desk{nullptr, runner, {}, 0}));
+}
+
+void CompileFarm::prepare_for(const Problem& problem) {
+  for (const Kernel& kernel : problem.kernels) code_parameters_.push_back(code_parameters(problem, kernel));
+}
+
+void CompileFarm::prepare(Job& job) const {
+  const Configuration& configuration = job.request.configuration;
+  for (std::size_t kernel = 0; kernel < code_parameters_.size(); ++kernel) {
+    std::string key = fmt::format("{}:", kernel);
+    for (const std::size_t i : code_parameters_[kernel])
+      if (i < configuration.size()) key += configuration[i].to_literal() + ",";
+    job.code_keys.push_back(std::move(key));
+  }
+  job.code.resize(code_parameters_.size());
+}
+
+void CompileFarm::fill(Job& job) const {
+  for (std::size_t kernel = 0; kernel < job.code.size(); ++kernel) {
+    if (job.code[kernel]) continue;
+    if (const auto known = known_.find(job.code_keys[kernel]); known != known_.end())
+      job.code[kernel] = known->second;
+  }
+}
+
+CompileFarm::~CompileFarm() {
+  for (auto& desk : desks_) clear(*desk);
+}
+
+/// Nobody compiles there any more; what was.
+JobPointer CompileFarm::clear(Desk& desk) {
+  JobPointer job = std::exchange(desk.job, nullptr);
+  if (!job) return job;
+  under_way_.erase(job->code_keys[desk.kernel]);
+  if (share_) share_->give();
+  return job;
+}
+
+bool CompileFarm::has_room() const {
+  return std::any_of(desks_.begin(), desks_.end(),
+                     [](const auto& desk) { return desk->seat.idle() || desk->seat.empty(); });
+}
+
+void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
+  const auto count = [&](auto condition) {
+    return static_cast<std::size_t>(
+        std::count_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return condition(desk->seat); }));
+  };
+  starved_ = false;
+  std::size_t starting = count([](const Seat& seat) { return seat.starting(); });
+  const std::size_t could_start = starting + count([](const Seat& seat) { return seat.empty(); });
+  auto free = desks_.begin();
+  std::set<std::string> left;  // what no worker is free for
+  for (const JobPointer& job : jobs) {
+    free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
+    if (free == desks_.end() && left.size() >= could_start) break;
+    for (std::uint32_t kernel = 0; kernel < job->code.size(); ++kernel) {
+      const std::string& key = job->code_keys[kernel];
+      if (job->code[kernel] || under_way_.contains(key)) continue;
+      free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
+      if (free == desks_.end()) {
+        left.insert(key);
+        continue;
+      }
+      if (share_ && !share_->take()) {
+        starved_ = true;
+        return;
+      }
+      (*free)->job = job;
+      (*free)->kernel = kernel;
+      under_way_.insert(key);
+      (*free)->seat.ask(Compile{job->request.id, kernel, job->request.configuration}, time_limit_);
+    }
+  }
+  for (auto& desk : desks_) {
+    if (starting >= left.size()) break;
+    if (!desk->seat.empty()) continue;
+    desk->seat.start();
+    ++starting;
+  }
+}
+
+bool CompileFarm::busy() const {
+  return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->job != nullptr; });
+}
+
+bool CompileFarm::compiles_at(const Seat& seat) const {
+  return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat && desk->job; });
+}
+
+CompileFarm::Desk& CompileFarm::desk_of(const Seat& seat) {
+  return **std::find_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat; });
+}
+
+void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> binary) {
+  if (known_bytes_ + binary->bytes.size() > kKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += binary->bytes.size();
+  known_[key] = std::move(binary);
+}
+
+std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compiled,
+                                                      const std::vector<JobPointer>& waiting) {
+  Desk& desk = desk_of(seat);
+  const JobPointer job = clear(desk);
+  const std::string key = job->code_keys[desk.kernel];
+  job->compile_seconds += compiled.seconds;
+  job->ours += std::max(0.0, seat.since_asked() - compiled.seconds);
+  if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
+  const auto code = job->code[desk.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
+  keep(key, code);
+  for (const JobPointer& other : waiting)
+    if (!other->code[desk.kernel] && other->code_keys[desk.kernel] == key) other->code[desk.kernel] = code;
+  return std::nullopt;
+}
+
+std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lost) {
+  Desk& desk = desk_of(seat);
+  const JobPointer job = clear(desk);
+  if (!job) return std::nullopt;
+  if (lost.why == Lost::Why::late)
+    return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
+  if ((!desk.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
+  return Failure{job, Status::compile_error, lost.in_words("the compiler")};
+}
+
+void CompileFarm::cancel() {
+  for (auto& desk : desks_) {
+    if (clear(*desk)) desk->seat.clear();
+  }
+}
+
+}  // namespace ergotune

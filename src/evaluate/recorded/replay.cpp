@@ -1,0 +1,158 @@
+#include "evaluate/recorded/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+#include "base/hash.hpp"
+#include "base/clock.hpp"
+#include "base/statistics.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Positions of a recorded row as one key.
+std::string key_of(std::span<const std::uint32_t> positions) {
+  return {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(std::uint32_t)};
+}
+
+/// A recording's rows by configurations of another space: parameters meet by name.
+class RecordedRows {
+ public:
+  RecordedRows(std::shared_ptr<const Recording> recording, const SearchSpace& space)
+      : recording_(std::move(recording)) {
+    match_parameters(space);
+    rows_.reserve(recording_->size());
+    for (std::size_t row = 0; row < recording_->size(); ++row) rows_[key_of(recording_->position(row))] = row;
+  }
+
+  std::string description() const {
+    return fmt::format("replay of {} ({})",
+                       recording_->file.empty() ? recording_->name : recording_->file.string(),
+                       recording_->device.empty() ? "device unknown" : recording_->device);
+  }
+
+  /// nullopt for what was not recorded.
+  std::optional<Measurement> measurement(const Configuration& configuration) const {
+    const auto row = find(configuration);
+    if (!row) return std::nullopt;
+    Measurement measurement = recording_->measurement(*row);
+    add_energy(measurement);
+    return measurement;
+  }
+
+ private:
+  // Where a parameter of the space stands in the recording, and where each of its values does.
+  struct Match {
+    std::size_t position = 0;
+    std::vector<std::pair<Value, std::uint32_t>> values;
+  };
+  static constexpr std::size_t kAbsent = ~std::size_t{0};
+
+  void match_parameters(const SearchSpace& space) {
+    std::vector<bool> met(recording_->parameters.size(), false);
+    std::vector<std::string> names;
+    for (const auto& parameter : recording_->parameters) names.push_back(parameter.name);
+    for (const auto& parameter : space.parameters()) {
+      Match match{kAbsent, {}};
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i] != parameter.name) continue;
+        match.position = i;
+        met[i] = true;
+        const auto& values = recording_->parameters[i].values;
+        for (std::uint32_t v = 0; v < values.size(); ++v) match.values.emplace_back(values[v], v);
+      }
+      if (match.position == kAbsent && parameter.values.size() > 1)
+        throw UserError(fmt::format("{} has no parameter \"{}\"{}: it cannot be replayed for this problem",
+                                    description(), parameter.name, suggestion(parameter.name, names)));
+      matches_.push_back(std::move(match));
+    }
+    for (std::size_t i = 0; i < met.size(); ++i)
+      if (!met[i] && recording_->parameters[i].values.size() > 1)
+        throw UserError(
+            fmt::format("{} varies \"{}\", which this problem does not have", description(), names[i]));
+  }
+
+  std::optional<std::size_t> find(const Configuration& configuration) const {
+    std::vector<std::uint32_t> positions(recording_->parameters.size(), 0);
+    for (std::size_t i = 0; i < matches_.size() && i < configuration.size(); ++i) {
+      if (matches_[i].position == kAbsent) continue;
+      bool found = false;
+      for (const auto& [value, position] : matches_[i].values) {
+        if (!(value == configuration[i])) continue;
+        positions[matches_[i].position] = position;
+        found = true;
+        break;
+      }
+      if (!found) return std::nullopt;
+    }
+    const auto it = rows_.find(key_of(positions));
+    return it == rows_.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  // Where power and time were recorded, energy is known as well.
+  static void add_energy(Measurement& measurement) {
+    auto& quantities = measurement.quantities;
+    if (quantities.contains("energy") || !quantities.contains("power") || !quantities.contains("time")) return;
+    const Quantity power = quantities.at("power"), time = quantities.at("time");
+    Quantity energy = power;
+    energy.value = power.value * time.value;
+    const ErrorEstimate terms[] = {{power.standard_error * time.value, power.degrees}, {time.standard_error * power.value, time.degrees}};
+    const ErrorEstimate error = combined_error(terms);
+    energy.standard_error = error.standard_error;
+    energy.degrees = error.degrees;
+    energy.method = "recorded power times recorded time";
+    quantities["energy"] = std::move(energy);
+  }
+
+  std::shared_ptr<const Recording> recording_;
+  std::vector<Match> matches_;
+  std::unordered_map<std::string, std::size_t> rows_;
+};
+
+class Replay : public Evaluator {
+ public:
+  Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) : rows_(std::move(recording), space) {}
+
+  std::string description() const override { return rows_.description(); }
+  Provenance provenance() const override { return Provenance::replayed; }
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = std::move(queue_.front());
+    queue_.pop_front();
+    EvaluationResult result;
+    result.id = request.id;
+    result.index = request.index;
+    if (auto recorded = rows_.measurement(request.configuration)) {
+      result.measurement = std::move(*recorded);
+    } else {
+      result.measurement.status = Status::unsupported;
+      result.measurement.message = "this configuration was not recorded";
+    }
+    result.measurement.finished_at = wall_seconds();
+    return result;
+  }
+
+ private:
+  RecordedRows rows_;
+  std::deque<EvaluationRequest> queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
+  return std::make_unique<Replay>(std::move(recording), space);
+}
+
+RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
+  const auto rows = std::make_shared<const RecordedRows>(std::move(recording), space);
+  return [rows](const Configuration& configuration) { return rows->measurement(configuration); };
+}
+
+}  // namespace ergotune

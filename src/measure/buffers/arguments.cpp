@@ -1,0 +1,196 @@
+#include "measure/buffers/arguments.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "measure/buffers/array_file.hpp"
+
+namespace ergotune {
+namespace {
+
+struct Half {
+  std::uint16_t bits;
+};
+
+template <class T>
+T convert(double value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return Half{half_from(value)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+/// Calls `f` with a value of the C++ type that an element type stands for.
+template <class F>
+auto with_type(ElementType type, F&& f) {
+  switch (type) {
+    case ElementType::int8:
+      return f(std::int8_t{});
+    case ElementType::uint8:
+      return f(std::uint8_t{});
+    case ElementType::int16:
+      return f(std::int16_t{});
+    case ElementType::uint16:
+      return f(std::uint16_t{});
+    case ElementType::int32:
+      return f(std::int32_t{});
+    case ElementType::uint32:
+      return f(std::uint32_t{});
+    case ElementType::int64:
+      return f(std::int64_t{});
+    case ElementType::uint64:
+      return f(std::uint64_t{});
+    case ElementType::float16:
+      return f(Half{});
+    case ElementType::float32:
+      return f(float{});
+    case ElementType::float64:
+      return f(double{});
+  }
+  return f(float{});
+}
+
+template <class T>
+void fill_random(std::span<T> out, const Fill& fill, Random& random) {
+  if constexpr (std::is_integral_v<T>) {
+    // Integers are uniform in [low, high], cut to what the type can hold.
+    const double lowest = static_cast<double>(std::numeric_limits<T>::min());
+    const double highest = static_cast<double>(std::numeric_limits<T>::max());
+    const double low = std::ceil(std::clamp(fill.low, lowest, highest));
+    const double high = std::floor(std::clamp(fill.high, lowest, highest));
+    const double count = std::max(1.0, high - low + 1);
+    const auto bound = count >= 1.8e19 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(count);
+    for (T& x : out) {
+      x = static_cast<T>(static_cast<std::uint64_t>(static_cast<std::int64_t>(low)) + random.below(bound));
+    }
+  } else {
+    for (T& x : out) x = convert<T>(fill.low + (fill.high - fill.low) * random.uniform());
+  }
+}
+
+}  // namespace
+
+std::uint16_t half_from(double value) {
+  const auto f = static_cast<float>(value);
+  const auto bits = std::bit_cast<std::uint32_t>(f);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+  if (std::isnan(f)) return static_cast<std::uint16_t>(sign | 0x7e00u);
+  const double magnitude = std::abs(value);
+  if (magnitude >= 65520.0) return static_cast<std::uint16_t>(sign | 0x7c00u);
+  if (magnitude < 6.103515625e-5) {  // subnormal: multiples of 2^-24; nearbyint rounds half to even
+    return static_cast<std::uint16_t>(sign |
+                                      static_cast<std::uint16_t>(std::nearbyint(magnitude * 16777216.0)));
+  }
+  int exponent = 0;
+  const double fraction = std::frexp(magnitude, &exponent);  // [0.5, 1)
+  auto mantissa = static_cast<std::uint32_t>(std::nearbyint(fraction * 2048.0));
+  if (mantissa == 2048) {
+    mantissa = 1024;
+    ++exponent;
+  }
+  return static_cast<std::uint16_t>(sign | (static_cast<std::uint32_t>(exponent + 14) << 10) |
+                                    (mantissa & 0x3ffu));
+}
+
+double half_to_double(std::uint16_t bits) {
+  const double sign = bits & 0x8000u ? -1.0 : 1.0;
+  const int exponent = (bits >> 10) & 0x1f;
+  const int mantissa = bits & 0x3ff;
+  if (exponent == 31) {
+    return mantissa ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  }
+  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
+  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+}
+
+std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const SourcePlace& place) {
+  if (value.is_string()) {
+    throw UserError(fmt::format("a scalar argument must be a number, not '{}'", value.as_string()), place);
+  }
+  return with_type(type, [&]<class T>(T) {
+    T converted{};
+    if constexpr (std::is_integral_v<T>) {
+      std::int64_t integer = 0;
+      try {
+        integer = value.as_integer();
+      } catch (const Error&) {
+        throw UserError(
+            fmt::format("{} is no whole number, but the argument is {}", value.to_string(), to_string(type)),
+            place);
+      }
+      converted = static_cast<T>(integer);
+      const bool negative_in_unsigned = std::is_unsigned_v<T> && integer < 0;
+      if (static_cast<std::int64_t>(converted) != integer || negative_in_unsigned) {
+        throw UserError(fmt::format("{} does not fit into {}", integer, to_string(type)), place);
+      }
+    } else {
+      converted = convert<T>(value.as_real());
+    }
+    std::vector<std::byte> bytes(sizeof(T));
+    std::memcpy(bytes.data(), &converted, sizeof(T));
+    return bytes;
+  });
+}
+
+std::vector<std::byte> scalar_bytes(const Argument& argument, const Scope& scope) {
+  if (argument.fields.empty()) return scalar_bytes(argument.type, argument.value.evaluate(scope), argument.place);
+  std::vector<std::byte> bytes;
+  for (const Field& field : argument.fields) {
+    const std::size_t size = size_of(field.type);
+    bytes.resize((bytes.size() + size - 1) / size * size);
+    const auto member = scalar_bytes(field.type, field.value.evaluate(scope), argument.place);
+    bytes.insert(bytes.end(), member.begin(), member.end());
+  }
+  bytes.resize(size_of(argument.fields));
+  return bytes;
+}
+
+std::vector<std::byte> initial_contents(const Argument& argument, std::size_t count, std::size_t position) {
+  const Fill& fill = argument.fill;
+  const std::size_t bytes = count * size_of(argument.type);
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (static_cast<double>(bytes) > memory)
+    throw UserError(fmt::format("argument \"{}\" has {} elements, {:.1f} GiB; this machine has {:.1f} GiB of memory",
+                                argument.name, count, static_cast<double>(bytes) / 0x1p30, memory / 0x1p30),
+                    argument.place);
+  if (fill.kind == Fill::Kind::file)
+    return read_array_file(fill.file, argument.type, bytes, fmt::format("fills argument \"{}\"", argument.name), argument.place);
+  std::vector<std::byte> contents(bytes);
+  if (fill.kind == Fill::Kind::data) {
+    const std::size_t given = fill.foreign ? fill.foreign->bytes : fill.data ? fill.data->size() : 0;
+    if (given != bytes) {
+      throw UserError(
+          fmt::format("the data of argument \"{}\" have {} bytes, but it needs {}", argument.name, given, bytes),
+          argument.place);
+    }
+    if (fill.foreign)
+      fill.foreign->read({reinterpret_cast<std::uint8_t*>(contents.data()), bytes}, 0);
+    else
+      std::memcpy(contents.data(), fill.data->data(), bytes);
+    return contents;
+  }
+  with_type(argument.type, [&]<class T>(T) {
+    std::span<T> out(reinterpret_cast<T*>(contents.data()), count);
+    if (fill.kind == Fill::Kind::random) {
+      Random random(fill.seed + 0x9e3779b97f4a7c15ull * static_cast<std::uint64_t>(position));
+      fill_random(out, fill, random);
+    } else if (fill.kind == Fill::Kind::range) {
+      for (std::size_t i = 0; i < count; ++i)
+        out[i] = convert<T>(fill.start + fill.step * static_cast<double>(i));
+    } else {
+      for (T& x : out) x = convert<T>(fill.value);
+    }
+  });
+  return contents;
+}
+
+}  // namespace ergotune

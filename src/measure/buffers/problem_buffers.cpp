@@ -1,0 +1,309 @@
+#include "measure/buffers/problem_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
+#include "measure/buffers/arguments.hpp"
+#include "problem/checks.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Elements of a buffer. Throws UserError where that is no size.
+std::size_t count_of(const Argument& argument, const Constants& constants) {
+  const std::int64_t count =
+      whole_count(argument.count.evaluate(constants), fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+  if (count < 1 || count > 10'000'000'000'000)
+    throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
+  return static_cast<std::size_t>(count);
+}
+
+void check_distinct(const std::vector<Argument>& arguments) {
+  std::set<std::string> names;
+  for (const Argument& argument : arguments)
+    if (argument.kind == Argument::Kind::buffer && !names.insert(argument.name).second)
+      throw UserError(fmt::format("two arguments of one kernel are called \"{}\"", argument.name),
+                      argument.place);
+}
+
+}  // namespace
+
+ArgumentLists argument_lists(const Problem& problem) {
+  ArgumentLists lists;
+  for (const std::size_t kernel : first_order(problem)) lists.push_back(&problem.kernels[kernel].arguments);
+  return lists;
+}
+
+ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
+                               const ProblemBuffers* like,
+                               const std::vector<std::pair<std::string, std::string>>& swapped)
+    : device_(device) {
+  std::size_t position = 0;
+  for (const auto* arguments : lists) {
+    check_distinct(*arguments);
+    for (const Argument& argument : *arguments) {
+      if (argument.kind == Argument::Kind::buffer) add(argument, position, constants, like);
+      ++position;
+    }
+  }
+  for (const auto& [first, second] : swapped) join(first, second);
+  for (const Slot& slot : slots_)
+    if (slot.written) outputs_.push_back(slot.argument->name);
+  std::size_t total = 0;
+  for (Slot& slot : slots_) allocate(slot, total += slot.bytes);
+  keep_copies();
+}
+
+ProblemBuffers::~ProblemBuffers() {
+  if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.foreign; })) return;
+  try {
+    restore(true);
+    device_.synchronise();
+  } catch (const DeviceError&) {
+    // A kernel's fault has taken the context along, and with it what was in it.
+  }
+}
+
+void ProblemBuffers::add(const Argument& argument, std::size_t position, const Constants& constants,
+                         const ProblemBuffers* like) {
+  const std::size_t count = count_of(argument, constants);
+  if (const auto known = by_name_.find(argument.name); known != by_name_.end())
+    return share(slots_[known->second], argument, count * size_of(argument.type));
+  by_name_[argument.name] = slots_.size();
+  Slot slot;
+  slot.argument = &argument;
+  slot.written = argument.access != Access::read;
+  slot.in_out = argument.access == Access::read_write;
+  const bool given = like && like->contains(argument.name) &&
+                     like->argument(argument.name).type == argument.type &&
+                     like->bytes(argument.name) == count * size_of(argument.type);
+  slot.bytes = count * size_of(argument.type);
+  const ForeignMemory* foreign = argument.fill.foreign.get();
+  slot.foreign = foreign && !like && foreign->device.starts_with(device_.info().backend + ":") && foreign->bytes == slot.bytes;
+  if (!slot.foreign) slot.contents = given ? like->first_contents(argument.name) : initial_contents(argument, count, position);
+  slots_.push_back(std::move(slot));
+}
+
+void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t bytes) {
+  const Argument& first = *slot.argument;
+  if (first.type != argument.type)
+    throw UserError(
+        fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
+                    "buffer: rename one of them",
+                    argument.name, to_string(first.type), to_string(argument.type)),
+        argument.place);
+  if (slot.bytes != bytes)
+    throw UserError(
+        fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
+                    "the same buffer: rename one of them",
+                    argument.name, slot.bytes / size_of(first.type), bytes / size_of(first.type)),
+        argument.place);
+  // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
+  const bool reads_first = !slot.written;
+  if (argument.access == Access::read) return;
+  slot.in_out = slot.in_out || reads_first;
+  slot.written = true;
+}
+
+void ProblemBuffers::join(const std::string& first, const std::string& second) {
+  Slot &one = slots_[by_name_.at(first)], &other = slots_[by_name_.at(second)];
+  if (one.bytes != other.bytes || one.argument->type != other.argument->type)
+    throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one has {} elements of {}, the other {} of {}", first,
+                                second, one.bytes / size_of(one.argument->type), to_string(one.argument->type),
+                                other.bytes / size_of(other.argument->type), to_string(other.argument->type)),
+                    other.argument->place);
+  const bool written = one.written || other.written;
+  one.written = other.written = written;
+  // After an odd number of swaps the next round would read what this one has written.
+  one.in_out = other.in_out = written;
+}
+
+/// What a buffer held at the start.
+std::vector<std::byte> ProblemBuffers::first_contents(const std::string& name) const {
+  const Slot& found = slot(name);
+  if (!found.foreign || !found.contents.empty()) return found.contents;
+  std::vector<std::byte> contents(found.bytes);
+  device_.read(found.pristine ? *found.pristine : found.live->inside(), contents);
+  return contents;
+}
+
+void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
+  if (slot.foreign) {
+    device_.settle();
+    try {
+      slot.live = std::make_unique<GuardedBuffer>(
+          device_, device_.wrap_buffer(slot.argument->fill.foreign->address, slot.bytes));
+      return;
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("argument \"{}\": {}", slot.argument->name, error.message()), slot.argument->place);
+    }
+  }
+  try {
+    slot.live = std::make_unique<GuardedBuffer>(device_, slot.contents, by_name_.at(slot.argument->name));
+  } catch (const DeviceError& error) {
+    throw UserError(
+        fmt::format("the problem's buffers do not fit on {}: argument \"{}\" brings them to {:.3g} MB ({})",
+                    device_.info().name, slot.argument->name, static_cast<double>(total) / 1e6, error.what()),
+        slot.argument->place);
+  }
+}
+
+/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. The caller's memory that no
+/// kernel is declared to write is copied where there is room: only a kernel that writes it all the same makes that necessary.
+void ProblemBuffers::keep_copies() {
+  for (const bool output : {true, false}) {
+    for (Slot& slot : slots_) {
+      if (slot.written != output) continue;
+      keep_copy(slot);
+      if (slot.foreign && slot.written && !slot.pristine) slot.contents = first_contents(slot.argument->name);
+    }
+  }
+}
+
+/// None where there is no room.
+void ProblemBuffers::keep_copy(Slot& slot) {
+  try {
+    slot.pristine = device_.allocate(slot.live->whole().bytes());
+    device_.copy(*slot.pristine, slot.live->whole());
+  } catch (const DeviceError&) {
+    slot.pristine.reset();
+  }
+}
+
+void ProblemBuffers::choose(const std::set<std::string>& passed) {
+  outputs_.clear();
+  for (const Slot& slot : slots_)
+    if (slot.written && passed.contains(slot.argument->name)) outputs_.push_back(slot.argument->name);
+}
+
+std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments,
+                                                 const Scope& scope, const BufferNames& names) const {
+  std::vector<KernelArgument> bound;
+  for (const Argument& argument : arguments) {
+    if (!argument.passed(scope)) continue;
+    KernelArgument& next = bound.emplace_back();
+    switch (argument.kind) {
+      case Argument::Kind::buffer: {
+        const auto other = names.find(argument.name);
+        next.buffer = &slot(other == names.end() ? argument.name : other->second).live->inside();
+        break;
+      }
+      case Argument::Kind::scalar:
+        next.scalar = scalar_bytes(argument, scope);
+        break;
+      case Argument::Kind::local_memory:
+        next.local_bytes = local_bytes(argument, scope);
+        break;
+    }
+  }
+  return bound;
+}
+
+void ProblemBuffers::restore(bool everything) {
+  for (Slot& slot : slots_) {
+    if (!slot.written && !everything) continue;
+    if (slot.pristine) {
+      device_.copy(slot.live->whole(), *slot.pristine);
+    } else if (!slot.contents.empty()) {
+      slot.live->write(slot.contents);
+    }
+  }
+}
+
+bool ProblemBuffers::has_in_out() const {
+  for (const Slot& slot : slots_)
+    if (slot.in_out) return true;
+  return false;
+}
+
+void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into) const {
+  read_as(final_names_, name, into);
+}
+
+void ProblemBuffers::read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const {
+  const auto other = names.find(name);
+  into.resize(bytes(name));
+  device_.read(slot(other == names.end() ? name : other->second).live->inside(), into);
+}
+
+void ProblemBuffers::write(const std::string& name, std::span<const std::byte> contents) {
+  const auto other = final_names_.find(name);
+  slot(other == final_names_.end() ? name : other->second).live->write(contents);
+}
+
+std::string ProblemBuffers::written_outside() {
+  std::string message;
+  for (const Slot& slot : slots_) {
+    const auto place = slot.live->written_outside();
+    if (!place) continue;
+    const auto size = static_cast<std::int64_t>(size_of(slot.argument->type));
+    const std::int64_t element = *place < 0 ? (*place - size + 1) / size : *place / size;
+    message += fmt::format("{}argument \"{}\" is written outside of its buffer, at element {} (it has {})",
+                           message.empty() ? "" : "; ", slot.argument->name, element,
+                           static_cast<std::int64_t>(slot.bytes) / size);
+  }
+  if (!message.empty()) repair();
+  return message;
+}
+
+void ProblemBuffers::watch_inputs(DeviceChecksum& checksums) {
+  checksums_ = &checksums;
+  // A CPU's own memory is compared as fast as it is summed up.
+  if (device_.info().is_cpu) return;
+  for (Slot& slot : slots_)
+    if (!slot.written) slot.checksum = checksums_->of(slot.live->inside());
+}
+
+std::string ProblemBuffers::changed_inputs() {
+  if (!checksums_) return {};
+  std::string message;
+  for (const Slot& slot : slots_) {
+    if (slot.written || (slot.checksum && slot.checksum == checksums_->of(slot.live->inside()))) continue;
+    const auto place = first_change(slot);
+    if (!place && !(slot.checksum && slot.contents.empty() && !slot.pristine)) continue;
+    message += fmt::format("{}argument \"{}\" is declared \"read\", and its contents are changed", message.empty() ? "" : "; ",
+                           slot.argument->name);
+    message += place ? fmt::format(", first at element {}", *place / size_of(slot.argument->type))
+                     : "; with no copy of them they stay so";
+  }
+  if (!message.empty()) repair();
+  return message;
+}
+
+/// The first byte that differs from what a buffer held at first, by a copy of that; nullopt where none does or there is none.
+std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const {
+  constexpr std::size_t kPart = std::size_t{4} << 20;
+  if (slot.contents.empty() && !slot.pristine) return std::nullopt;
+  std::vector<std::byte> now(std::min(kPart, slot.bytes)), before(slot.contents.empty() ? now.size() : 0);
+  for (std::size_t from = 0; from < slot.bytes; from += kPart) {
+    const std::size_t count = std::min(kPart, slot.bytes - from);
+    device_.read(slot.live->inside(), std::span(now).first(count), from);
+    std::span<const std::byte> expected = std::span(slot.contents);
+    if (before.empty()) {
+      expected = expected.subspan(from, count);
+    } else {
+      device_.read(*slot.pristine, std::span(before).first(count), from + (slot.foreign ? 0 : GuardedBuffer::kBefore));
+      expected = std::span(before).first(count);
+    }
+    if (std::memcmp(now.data(), expected.data(), count) == 0) continue;
+    return from + static_cast<std::size_t>(std::mismatch(expected.begin(), expected.end(), now.begin()).first - expected.begin());
+  }
+  return std::nullopt;
+}
+
+/// From the host's copies, where there are any: those on the device may have been written as well.
+void ProblemBuffers::repair() {
+  for (Slot& slot : slots_) {
+    if (slot.foreign && slot.pristine) device_.copy(slot.live->whole(), *slot.pristine);
+    if (slot.contents.empty()) continue;
+    slot.live->write(slot.contents);
+    if (slot.pristine) device_.copy(*slot.pristine, slot.live->whole());
+  }
+  device_.synchronise();
+}
+
+}  // namespace ergotune

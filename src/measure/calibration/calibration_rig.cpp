@@ -1,0 +1,87 @@
+// Calibration on a real device: our own compute kernel as the load, the sensor read by a thread of its own.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/calibration/calibration.hpp"
+#include "measure/energy/device_load.hpp"
+
+namespace ergotune {
+namespace {
+
+class DeviceRig : public CalibrationRig {
+ public:
+  DeviceRig(Device& device, std::unique_ptr<Sensor> sensor, std::unique_ptr<Sensor> meter)
+      : load_(device), sensor_(std::move(sensor)), meter_(std::move(meter)) {}
+
+  const SensorInfo& sensor() const override { return sensor_->info(); }
+  bool has_meter() const override { return meter_ != nullptr; }
+  std::string meter_id() const override { return meter_ ? meter_->info().id : ""; }
+
+  std::vector<double> read_costs() override {
+    std::vector<double> costs;
+    std::vector<Reading> ignored;
+    for (int i = 0; i < 50; ++i) {
+      const double before = host_seconds();
+      if (sensor_->read(ignored) == ReadStatus::failed)
+        throw Error(sensor_->info().id + ": " + sensor_->last_error());
+      costs.push_back(host_seconds() - before);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return costs;
+  }
+
+  CalibrationTrace drive(const std::vector<double>& on_off, std::vector<Reading>* meter) override {
+    CalibrationTrace trace;
+    sensor_->restart();
+    if (meter && meter_) meter_->restart();
+    std::atomic<bool> stop = false;
+    std::string failure;
+    std::thread reader([&] {
+      while (!stop) {
+        const double before = host_seconds();
+        if (sensor_->read(trace.readings) == ReadStatus::failed) failure = sensor_->last_error();
+        if (meter && meter_) meter_->read(*meter);
+        const double used = host_seconds() - before;
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>(std::max(5e-4 - used, std::min(used, 5e-3))));
+      }
+    });
+    try {
+      // Against an absolute schedule, so that late wake-ups do not add up.
+      double due = host_seconds();
+      for (std::size_t i = 0; i < on_off.size(); ++i) {
+        due += on_off[i];
+        if (i % 2 == 0) {
+          if (on_off[i] > 0) trace.busy.push_back(load_.work_until(due));
+        } else {
+          std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, due - host_seconds())));
+        }
+      }
+    } catch (...) {
+      stop = true;
+      reader.join();
+      throw;
+    }
+    stop = true;
+    reader.join();
+    if (trace.readings.empty() && !failure.empty()) throw Error(sensor_->info().id + ": " + failure);
+    return trace;
+  }
+
+ private:
+  DeviceLoad load_;
+  std::unique_ptr<Sensor> sensor_, meter_;
+};
+
+}  // namespace
+
+std::unique_ptr<CalibrationRig> make_device_rig(Device& device, std::unique_ptr<Sensor> sensor,
+                                                std::unique_ptr<Sensor> meter) {
+  return std::make_unique<DeviceRig>(device, std::move(sensor), std::move(meter));
+}
+
+}  // namespace ergotune

@@ -1,0 +1,360 @@
+// From what was recorded to energy, power and time per launch.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/statistics.hpp"
+#include "measure/energy/energy.hpp"
+#include "measure/energy/energy_capped.hpp"
+#include "measure/energy/energy_series.hpp"
+
+namespace ergotune {
+
+LaunchAxis::LaunchAxis(const LaunchStream& stream) {
+  const auto& marks = stream.marks;
+  if (marks.empty()) return;
+  const bool has_device_time = marks.back().device_seconds > 0;
+  // The host sees a mark late, never early: what device time says, shifted by the smallest delay seen, is
+  // nearest. Over a second the two clocks do not part by anything that matters; over many they may, so the
+  // delay is taken piecewise.
+  constexpr std::size_t kPiece = 256;
+  for (std::size_t begin = 0; begin < marks.size(); begin += kPiece) {
+    const std::size_t end = std::min(begin + kPiece, marks.size());
+    double offset = INFINITY;
+    for (std::size_t i = begin; i < end; ++i)
+      offset = std::min(offset, marks[i].host_time - marks[i].device_seconds);
+    for (std::size_t i = begin; i < end; ++i) {
+      double time = has_device_time ? marks[i].device_seconds + offset : marks[i].host_time;
+      if (!times_.empty()) time = std::max(time, times_.back());
+      times_.push_back(time);
+      launches_.push_back(static_cast<double>(marks[i].launches));
+      // A gap so short changes no reading by anything that shows.
+      constexpr double kShortestPause = 5e-4;
+      if (times_.size() > 1 && launches_.back() == launches_[launches_.size() - 2] &&
+          time - times_[times_.size() - 2] > kShortestPause)
+        pauses_.push_back({times_[times_.size() - 2], time});
+    }
+  }
+}
+
+double LaunchAxis::launches_at(double host_time) const {
+  if (times_.empty()) return 0;
+  const auto after = std::upper_bound(times_.begin(), times_.end(), host_time);
+  if (after == times_.begin()) return launches_.front();
+  if (after == times_.end()) return launches_.back();
+  const auto i = static_cast<std::size_t>(after - times_.begin());
+  const double dt = times_[i] - times_[i - 1];
+  const double share = dt > 0 ? (host_time - times_[i - 1]) / dt : 1.0;
+  return launches_[i - 1] + share * (launches_[i] - launches_[i - 1]);
+}
+
+LaunchAxis::PerLaunch LaunchAxis::time_per_launch(TimeSpan span) const {
+  PerLaunch out;
+  std::vector<double> each;
+  double seconds = 0, launches = 0;
+  for (std::size_t i = 1; i < times_.size(); ++i) {
+    if (times_[i - 1] < span.from || times_[i] > span.to || launches_[i] == launches_[i - 1]) continue;
+    seconds += times_[i] - times_[i - 1];
+    launches += launches_[i] - launches_[i - 1];
+    each.push_back((times_[i] - times_[i - 1]) / (launches_[i] - launches_[i - 1]));
+  }
+  if (launches <= 0) return out;
+  out.seconds = seconds / launches;
+  out.launches = std::llround(launches);
+  const SeriesMean mean = batch_mean(each);
+  out.standard_error = std::isfinite(mean.standard_error) ? mean.standard_error : 0.0;
+  return out;
+}
+
+double shortest_measurement(const SensorInfo& info) {
+  switch (info.kind) {
+    case SensorKind::cumulative_energy:
+      return std::max(4 * info.update_period, 0.02) + info.lag;
+    case SensorKind::windowed_power:
+      return info.window + std::max(4 * info.update_period, 0.02) + info.lag;
+    case SensorKind::exponential_power:
+      return std::max(0.5 * info.window, 20 * info.update_period) + info.lag;
+    case SensorKind::instantaneous_power:
+      return std::max(4 * info.update_period, 0.02) + info.lag;
+  }
+  return 0.1;
+}
+
+namespace {
+
+/// Mean power that a sensor shows over a span: rough, for the settling test only.
+std::optional<double> rough_power(const SensorTrace& trace, TimeSpan span) {
+  double sum = 0;
+  int count = 0;
+  if (trace.info.kind == SensorKind::cumulative_energy) {
+    const Reading *first = nullptr, *last = nullptr;
+    double previous = NAN;
+    for (const auto& r : trace.readings) {
+      const bool edge = !std::isnan(previous) && r.value > previous;
+      previous = r.value;
+      if (!edge || r.time < span.from || r.time > span.to) continue;
+      if (!first) first = &r;
+      last = &r;
+    }
+    if (!first || first == last) return std::nullopt;
+    return (last->value - first->value) / (last->time - first->time);
+  }
+  for (const auto& r : trace.readings) {
+    if (r.time < span.from || r.time > span.to) continue;
+    sum += r.value;
+    ++count;
+  }
+  if (count < 2) return std::nullopt;
+  return sum / count;
+}
+
+}  // namespace
+
+std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions& options, double now) {
+  const auto& marks = trace.stream.marks;
+  if (marks.size() < 6 || now - trace.stream.queued_at < options.settle_at_least) return std::nullopt;
+  const LaunchAxis axis(trace.stream);
+  const double end = std::min(now, axis.end());
+  const double gap = (axis.end() - axis.begin()) / static_cast<double>(marks.size() - 1);
+  const double window = std::max(0.06, 3 * gap);
+  if (end - 2 * window < axis.begin()) return std::nullopt;
+  const double before = axis.launches_at(end - window) - axis.launches_at(end - 2 * window);
+  const double after = axis.launches_at(end) - axis.launches_at(end - window);
+  if (!(before > 0) || std::abs(after / before - 1) > options.rate_tolerance) return std::nullopt;
+  // The sensor with the finest grain that has data decides on the power.
+  const SensorTrace* finest = nullptr;
+  auto grain = [](const SensorInfo& info) {
+    return std::max(info.update_period, info.kind == SensorKind::cumulative_energy ? 0.0 : info.window);
+  };
+  for (const auto& sensor : trace.sensors)
+    if (!sensor.readings.empty() && (!finest || grain(sensor.info) < grain(finest->info))) finest = &sensor;
+  if (!finest) return std::nullopt;
+  const double span = std::max(window, 2.5 * std::max(finest->info.update_period, 0.0));
+  const double latest = finest->readings.back().time;
+  if (finest->info.kind != SensorKind::exponential_power && finest->info.window < 0.3) {
+    const auto late = rough_power(*finest, {latest - span, latest});
+    const auto early = rough_power(*finest, {latest - 2 * span, latest - span});
+    if (!late || !early || *early <= 0 || std::abs(*late / *early - 1) > options.power_tolerance)
+      return std::nullopt;
+  }
+  // Warming up quickly: degrees are coarse, so only what shows in a second counts.
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& [time, state] : trace.board) {
+    if (time < now - 1 || !state.temperature_c) continue;
+    low = std::min(low, *state.temperature_c);
+    high = std::max(high, *state.temperature_c);
+  }
+  if (high - low > 5) return std::nullopt;
+  return end - window;
+}
+
+bool precise_enough(const EnergyResult& result, const EnergyOptions& options) {
+  const auto energy = result.quantities.find("energy");
+  if (result.status != Status::ok || energy == result.quantities.end() || energy->second.n < 6) return false;
+  // With few readings the scatter itself is poorly known: ask for more than the target.
+  const double margin = energy->second.n < 12 ? 0.8 : 1.0;
+  return result.scatter_half_width <= margin * options.precision * energy->second.value;
+}
+
+namespace {
+/// Degrees between the coolest and the hottest reading of the board inside a span; 0 where it tells none.
+double temperature_change(const EnergyTrace& trace, TimeSpan span) {
+  double coolest = INFINITY, hottest = -INFINITY;
+  for (const auto& [when, state] : trace.board) {
+    if (when < span.from || when > span.to || !state.temperature_c) continue;
+    coolest = std::min(coolest, *state.temperature_c);
+    hottest = std::max(hottest, *state.temperature_c);
+  }
+  return std::max(0.0, hottest - coolest);
+}
+
+Quantity quantity(double value, double error, std::int64_t n, std::string method, std::string sensor) {
+  Quantity q;
+  q.value = value;
+  q.standard_error = error;
+  q.n = n;
+  q.method = std::move(method);
+  q.sensor = std::move(sensor);
+  return q;
+}
+
+/// J per launch and W over one span, of all sensors together.
+struct EnergyAndPower {
+  SlopeEstimate energy, watts;
+};
+
+EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
+                           const EnergyOptions& options) {
+  const EnergyAxis launches = [&](double t) { return axis.launches_at(t); };
+  // Seconds of work: pauses do not count.
+  const EnergyAxis time = [&](double t) {
+    double busy = t;
+    for (const auto& pause : axis.pauses()) busy -= std::clamp(t - pause.from, 0.0, pause.length());
+    return busy;
+  };
+  std::vector<SlopeEstimate> per_launch, power;
+  for (const auto& sensor : trace.sensors) {
+    per_launch.push_back(estimate_slope(sensor, span, launches, axis.pauses()));
+    power.push_back(estimate_slope(sensor, span, time, axis.pauses()));
+    if (!options.combine_sensors && per_launch.back().valid) break;
+  }
+  return {combine(per_launch), combine(power)};
+}
+
+/// Where a power limit holds the board down: energy and power in the long run, instead. Time stays what was measured.
+void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
+                 const EnergyOptions& options, EnergyAndPower& found) {
+  const auto limit = binding_power_limit(trace, span);
+  if (!limit || options.whole_budget) return;
+  std::optional<CappedEstimate> best;
+  for (const auto& sensor : trace.sensors) {
+    // The board holds the limit by its own sensor, which a meter may have corrected.
+    const double true_limit = sensor.info.gain * *limit + sensor.info.offset;
+    const auto one = estimate_capped(sensor, span, axis, true_limit);
+    if (one && (!best || one->relative_error < best->relative_error)) best = one;
+    if (!options.combine_sensors && best) break;
+  }
+  if (!best) return;
+  auto& [energy, watts] = found;
+  // The swing towards the limit is no drift of what goes on.
+  energy.drift = watts.drift = 0;
+  energy.value = best->energy;
+  energy.standard_error = best->energy * best->relative_error;
+  energy.degrees = best->degrees;
+  energy.n = best->n;
+  energy.sensor = watts.sensor = best->sensor;
+  energy.method = watts.method = "power over launch rate, at the power limit";
+  watts.value = best->energy / best->seconds;
+  watts.standard_error = energy.standard_error / best->seconds;
+  watts.degrees = best->degrees;
+  watts.n = best->n;
+}
+
+/// Energy, power and idle-subtracted energy with their intervals. Kept so that 1.96 standard errors are the
+/// half-width of the 95 % interval, whatever the degrees of freedom were.
+void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const EnergyAndPower& found,
+                 const LaunchAxis::PerLaunch& per, EnergyResult& result) {
+  const auto& [energy, watts] = found;
+  const double z = normal_quantile(0.975);
+  // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
+  auto scatter = [](const SlopeEstimate& e) { return std::hypot(e.half_width(), 0.5 * e.drift * e.value); };
+  // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 boards (docs/measurements).
+  // What has warmed or cooled by so much while it was measured will do so again.
+  constexpr double kPowerPerKelvin = 0.0045;
+  const double moving = kPowerPerKelvin * temperature_change(trace, result.measured);
+  auto whole = [&](const SlopeEstimate& e) {
+    // Of a board whose states are not known nothing is claimed.
+    const double state = e.repeatability > 0 ? std::hypot(e.repeatability, moving) : 0;
+    return std::hypot(scatter(e), z * state * e.value, z * e.systematic * e.value);
+  };
+  result.drift = energy.drift;
+  result.scatter_half_width = scatter(energy);
+  result.half_width = whole(energy);
+  result.quantities["energy"] =
+      quantity(energy.value, result.half_width / z, energy.n, energy.method, energy.sensor);
+  if (watts.valid)
+    result.quantities["power"] = quantity(watts.value, whole(watts) / z, watts.n, watts.method, watts.sensor);
+  if (options.idle_power && per.launches > 0)
+    result.quantities["idle_subtracted_energy"] = quantity(
+        energy.value - *options.idle_power * per.seconds,
+        std::hypot(result.half_width / z, *options.idle_power * per.standard_error, options.idle_power_error * per.seconds),
+        energy.n,
+        fmt::format("{} less {:.4g} W of idle power", energy.method, *options.idle_power), energy.sensor);
+  result.warnings = energy.warnings;
+  if (std::abs(energy.drift) > 0.02)
+    result.warnings.push_back(
+        fmt::format("energy per launch drifted by {:.1f} % while it was measured", 100 * energy.drift));
+}
+
+/// What the board did meanwhile.
+void note_board(const EnergyTrace& trace, EnergyResult& result) {
+  const TimeSpan span = result.measured;
+  RunningStatistics core, memory, temperature, voltage;
+  std::set<std::string> reasons;
+  std::set<int> strangers;
+  for (const auto& [when, state] : trace.board) {
+    if (when < span.from || when > span.to) continue;
+    if (state.core_clock_mhz) core.add(*state.core_clock_mhz * 1e6);
+    if (state.memory_clock_mhz) memory.add(*state.memory_clock_mhz * 1e6);
+    if (state.core_voltage_v) voltage.add(*state.core_voltage_v);
+    if (state.temperature_c) temperature.add(*state.temperature_c);
+    for (const auto& reason : state.clock_reasons)
+      if (reason != "idle" && reason != "application_clocks") reasons.insert(reason);
+    if (state.foreign_processes)
+      strangers.insert(state.foreign_processes->begin(), state.foreign_processes->end());
+  }
+  auto observed = [&](const char* name, const RunningStatistics& s) {
+    if (s.count() > 0)
+      result.quantities[name] =
+          quantity(s.mean(), s.standard_error(), static_cast<std::int64_t>(s.count()), "board monitor", "");
+  };
+  observed("core_clock", core);
+  observed("memory_clock", memory);
+  observed("temperature", temperature);
+  observed("core_voltage", voltage);
+  for (std::string reason : reasons) {
+    std::replace(reason.begin(), reason.end(), '_', ' ');
+    result.warnings.push_back(reason);
+  }
+  if (!strangers.empty())
+    result.warnings.push_back(fmt::format("{} foreign process(es) on the device, first pid {}",
+                                          strangers.size(), *strangers.begin()));
+  if (const double change = temperature_change(trace, span); change > 5)
+    result.warnings.push_back(
+        fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
+}
+
+/// Leakage is a power that grows with temperature, whatever runs: modelled, by the board's own coefficient.
+void note_corrected(const EnergyOptions& options, const LaunchAxis::PerLaunch& per, EnergyResult& result) {
+  const auto temperature = result.quantities.find("temperature");
+  if (!options.correction || per.launches <= 0 || temperature == result.quantities.end()) return;
+  const Quantity& energy = result.quantities.at("energy");
+  const auto& [celsius, watts, error] = *options.correction;
+  const double joules_per_watt = (temperature->second.value - celsius) * per.seconds;
+  Quantity corrected = quantity(energy.value - watts * joules_per_watt,
+                                std::hypot(energy.standard_error, error * joules_per_watt), energy.n,
+                                fmt::format("{} at {:g} °C by {:.3g} W per °C", energy.method, celsius, watts), energy.sensor);
+  corrected.provenance = Provenance::modelled;
+  result.quantities["corrected_energy"] = std::move(corrected);
+}
+
+}  // namespace
+
+EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& options) {
+  EnergyResult result;
+  const LaunchAxis axis(trace.stream);
+  const TimeSpan span{trace.settled_at, axis.end()};
+  result.measured = span;
+  EnergyAndPower found = slopes_over(trace, span, axis, options);
+  const auto per = axis.time_per_launch(span);
+  if (per.launches > 0)
+    result.quantities["time"] =
+        quantity(per.seconds, per.standard_error, per.launches, "device markers of the energy stream", "");
+  if (!found.energy.valid) {
+    result.status = Status::unsupported;
+    result.message = "no energy: " + found.energy.why_not;
+    return result;
+  }
+  take_capped(trace, span, axis, options, found);
+  note_energy(trace, options, found, per, result);
+  note_board(trace, result);
+  note_corrected(options, per, result);
+  const double energy = found.energy.value;
+  if (!(result.half_width <= kWidestInterval * energy)) {
+    // What could be anything must not win for its luck.
+    result.status = Status::unsupported;
+    result.message = fmt::format("energy is known to +-{:.0f} % only", 100 * result.half_width / energy);
+    for (const char* name : {"energy", "power", "idle_subtracted_energy", "corrected_energy"}) result.quantities.erase(name);
+    return result;
+  }
+  if (!options.whole_budget && result.scatter_half_width > options.precision * energy) {
+    result.status = Status::not_converged;
+    result.message = fmt::format("energy is known to {:.2f} %, {:.2f} % was asked",
+                                 100 * result.scatter_half_width / energy, 100 * options.precision);
+  }
+  return result;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,72 @@
+// The observer "core_voltage": nvidia-smi takes tens of milliseconds for an answer, so that it is asked once, in a thread
+// of its own, while the launches go on.
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "measure/observers/observers.hpp"
+#include "power/sensors/core_voltage.hpp"
+
+namespace ergotune {
+namespace {
+
+/// s of load before the voltage is read: clocks and voltage follow it.
+constexpr double kRampUp = 0.15;
+/// s that the stream is held for an answer.
+constexpr double kPatience = 3;
+
+class VoltageReader : public Observer {
+ public:
+  explicit VoltageReader(std::string uuid) : uuid_(std::move(uuid)) {}
+  ~VoltageReader() override { join(); }
+  std::string name() const override { return "core_voltage"; }
+  ObserverPhase phase() const override { return ObserverPhase::stream; }
+  void register_configuration(const ObservedConfiguration&) override { voltage_.reset(); }
+
+  void after_start() override {
+    join();
+    voltage_.reset();
+    if (nobody_tells_) return;
+    began_ = host_seconds();
+    answered_ = ended_ = false;
+    thread_ = std::thread([this] {
+      while (!ended_ && host_seconds() - began_ < kRampUp) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const auto volts = read_core_voltage(uuid_);
+      // Only what was read while the load was on.
+      if (!ended_) voltage_ = volts;
+      nobody_tells_ = !volts;
+      answered_ = true;
+    });
+  }
+  void after_finish() override {
+    ended_ = true;
+    join();
+  }
+  bool wants_more(const LaunchStream&) override {
+    return thread_.joinable() && !answered_ && host_seconds() - began_ < kPatience;
+  }
+  std::map<std::string, Quantity> results() override {
+    if (!voltage_) return {};
+    return {{"core_voltage", {*voltage_, 0, 1, "read once under load", {}, Provenance::measured}}};
+  }
+
+ private:
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  std::string uuid_;
+  std::thread thread_;
+  std::atomic<bool> answered_, ended_, nobody_tells_;
+  std::optional<double> voltage_;  ///< the thread's until it has been joined
+  double began_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Observer> make_voltage_reader(std::string uuid) {
+  return std::make_shared<VoltageReader>(std::move(uuid));
+}
+
+}  // namespace ergotune

@@ -1,0 +1,241 @@
+#include "measure/observers/observation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "measure/timing/launch_streamer.hpp"
+
+namespace ergotune {
+namespace {
+
+template <class F>
+void call(const std::vector<std::shared_ptr<Observer>>& observers, F&& hook) {
+  for (const auto& observer : observers) {
+    try {
+      hook(*observer);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw ObserverError(observer->name(), error.what());
+    }
+  }
+}
+
+}  // namespace
+
+DuringThread::~DuringThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DuringThread::begin(const std::vector<std::shared_ptr<Observer>>& observers) {
+  {
+    const std::lock_guard lock(mutex_);
+    observers_.clear();
+    for (const auto& observer : observers) observers_.push_back(observer.get());
+    fault_.clear();
+    active_ = true;
+  }
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  changed_.notify_all();
+}
+
+void DuringThread::end() {
+  std::unique_lock lock(mutex_);
+  active_ = false;
+  changed_.wait(lock, [this] { return !busy_; });
+  if (!fault_.empty()) throw ObserverError(fault_observer_, fault_);
+}
+
+void DuringThread::cancel() {
+  std::unique_lock lock(mutex_);
+  active_ = false;
+  changed_.wait(lock, [this] { return !busy_; });
+  fault_.clear();
+}
+
+void DuringThread::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return active_ || stop_; });
+    if (stop_) return;
+    busy_ = true;
+    const std::vector<Observer*> observers = observers_;
+    lock.unlock();
+    std::string faulty, words;
+    for (Observer* observer : observers) {
+      try {
+        observer->during();
+      } catch (const std::exception& error) {
+        faulty = observer->name();
+        words = error.what();
+      }
+    }
+    lock.lock();
+    busy_ = false;
+    if (!words.empty()) {
+      fault_observer_ = faulty;
+      fault_ = words;
+      active_ = false;
+    }
+    changed_.notify_all();
+    // An observer that returns at once must not take a core away from the launches.
+    if (active_) changed_.wait_for(lock, std::chrono::microseconds(100));
+  }
+}
+
+Observation::Observers Observation::of(ObserverPhase phase) const {
+  Observers found;
+  for (const auto& observer : observers_)
+    if (observer->phase() == phase) found.push_back(observer);
+  return found;
+}
+
+void Observation::register_configuration(const ObservedConfiguration& configuration) {
+  call(observers_, [&](Observer& o) { o.register_configuration(configuration); });
+}
+
+RepetitionHooks Observation::hooks(ObserverPhase phase) {
+  const auto watching = of(phase);
+  RepetitionHooks hooks;
+  hooks.before_start = [watching] { call(watching, [](Observer& o) { o.before_start(); }); };
+  hooks.after_start = [this, watching] {
+    call(watching, [](Observer& o) { o.after_start(); });
+    during_.begin(watching);
+  };
+  hooks.after_finish = [this, watching] {
+    during_.end();
+    call(watching, [](Observer& o) { o.after_finish(); });
+  };
+  return hooks;
+}
+
+void Observation::single_launches(Device& device, Workload& workload, std::size_t count,
+                                  const std::function<void()>& prepare) {
+  const RepetitionHooks around = hooks(ObserverPhase::launches);
+  for (std::size_t i = 0; i < count; ++i) {
+    prepare();
+    device.synchronise();
+    around.before_start();
+    workload.launch(1);
+    around.after_start();
+    device.synchronise();
+    around.after_finish();
+  }
+}
+
+namespace {
+
+double mark_period_for(const std::vector<std::shared_ptr<Observer>>& observers) {
+  double period = 0;
+  for (const auto& observer : observers) {
+    const double wanted = observer->wanted_mark_period();
+    if (wanted > 0 && (period == 0 || wanted < period)) period = wanted;
+  }
+  return period > 0 ? period : 0.01;
+}
+
+}  // namespace
+
+LaunchStream Observation::stream(Device& device, Workload& workload, double round_seconds, double limit) {
+  const auto watching = of(ObserverPhase::stream);
+  LaunchStreamer streamer(device, workload, mark_period_for(watching), round_seconds);
+  const LaunchStream& stream = streamer.stream();
+  call(watching, [](Observer& o) { o.before_start(); });
+  streamer.begin();
+  call(watching, [](Observer& o) { o.after_start(); });
+  during_.begin(watching);
+  const auto wants_more = [&] {
+    if (stream.marks.back().host_time - stream.queued_at >= limit) return false;
+    bool more = false;
+    call(watching, [&](Observer& o) { more = o.wants_more(stream) || more; });
+    return more;
+  };
+  bool more = true;
+  double pause = 0;
+  while (streamer.next_mark()) {
+    if (stream.marks.size() < 2) continue;
+    more = more && wants_more();
+    if (!more) continue;
+    if (pause == 0) call(watching, [&](Observer& o) { pause = std::max(pause, o.wanted_pause()); });
+    if (pause == 0) {
+      streamer.launch_chunk();
+    } else if (streamer.drained()) {
+      streamer.rest(pause);
+      pause = 0;
+    }
+  }
+  device.synchronise();
+  during_.end();
+  call(watching, [](Observer& o) { o.after_finish(); });
+  call(watching, [&](Observer& o) { o.finished(stream); });
+  return stream;
+}
+
+void Observation::own_passes(Device& device, Workload& workload, const std::function<void()>& prepare) {
+  for (const auto& observer : of(ObserverPhase::own)) {
+    const Observers alone{observer};
+    for (int pass = 0;; ++pass) {
+      int passes = 0;
+      call(alone, [&](Observer& o) { passes = o.passes(); });
+      if (pass >= passes) break;
+      prepare();
+      device.synchronise();
+      call(alone, [&](Observer& o) { o.begin_pass(pass); });
+      workload.launch(1);
+      device.synchronise();
+      call(alone, [&](Observer& o) { o.end_pass(pass); });
+    }
+  }
+}
+
+void Observation::collect(Measurement& measurement, bool gave_up) {
+  const auto warn = [&](const std::string& warning) {
+    auto& warnings = measurement.warnings;
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+  };
+  const auto take = [&](Observer& o) {
+    const bool own = o.phase() == ObserverPhase::own;
+    for (auto& [name, quantity] : o.results()) {
+      if (own && measurement.quantities.contains(name))
+        warn(fmt::format("observer {}: {} is measured already; its value is left out", o.name(), name));
+      else
+        measurement.quantities[name] = quantity;
+    }
+    for (const auto& warning : o.warnings()) warn(warning);
+    std::string message;
+    const Status verdict = o.verdict(message);
+    if (verdict != Status::ok && (measurement.status == Status::ok || !usable(verdict))) {
+      measurement.status = verdict;
+      if (!message.empty()) measurement.message = message;
+    }
+  };
+  for (const auto& observer : observers_) {
+    const ObserverPhase phase = observer->phase();
+    if (phase == ObserverPhase::repetitions || (phase != ObserverPhase::own && !gave_up))
+      call({observer}, take);
+  }
+  if (!gave_up) call(of(ObserverPhase::own), take);
+}
+
+std::string to_string(ObserverPhase phase) {
+  switch (phase) {
+    case ObserverPhase::repetitions:
+      return "repetitions";
+    case ObserverPhase::launches:
+      return "launches";
+    case ObserverPhase::stream:
+      return "stream";
+    case ObserverPhase::own:
+      return "own";
+  }
+  return "repetitions";
+}
+
+}  // namespace ergotune

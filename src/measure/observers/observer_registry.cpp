@@ -1,0 +1,323 @@
+#include "measure/observers/observer_registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "ergotune/error.hpp"
+#include "measure/energy/energy.hpp"
+#include "problem/tables/quantity.hpp"
+#include "counters/counters_observer.hpp"
+#include "measure/observers/observers.hpp"
+#include "counters/perf_observer.hpp"
+#include "measure/observers/trace_observer.hpp"
+#include "power/sensors/idle_power.hpp"
+#include "power/sensors/temperature_coefficient.hpp"
+#include "problem/tables/counter_names.hpp"
+
+namespace ergotune {
+namespace {
+
+using Type = ObserverOption::Type;
+/// The values of every option, defaults filled in.
+using Options = std::map<std::string, std::vector<Value>>;
+
+/// Of the board of the first sensor. Throws UserError where nobody has looked how its power changes with temperature.
+EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
+  const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
+  if (!kept)
+    throw UserError("corrected_energy needs to know how this board's power changes with temperature; "
+                    "\"ergotune temperature FILE\" finds out, once per board and driver");
+  return {celsius, kept->watts_per_degree, kept->standard_error};
+}
+
+std::vector<std::string> texts(const Options& options, const char* name) {
+  std::vector<std::string> list;
+  for (const Value& value : options.at(name)) list.push_back(value.as_string());
+  return list;
+}
+
+std::shared_ptr<Observer> make_energy(const Options& options, const ObserverContext& context) {
+  const std::vector<std::string> ids = texts(options, "sensors");
+  const DeviceInfo& device = context.device;
+  EnergySources sources = energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu);
+  if (context.notes) {
+    std::string ids;
+    for (const auto& sensor : sources.sensors) ids += (ids.empty() ? "" : ", ") + sensor->info().id;
+    const std::string name = sources.sensors.size() == 1 ? sources.sensors.front()->info().name : device.name;
+    context.notes->push_back("energy by " + ids + " (" + name + ")");
+  }
+  EnergyOptions energy;
+  energy.precision = context.measure.precision;
+  if (const auto idle = calibrated_idle_power(sources.sensors.front()->info())) {
+    energy.idle_power = idle->watts;
+    energy.idle_power_error = idle->standard_error;
+  }
+  energy.idle_pause = options.at("idle").front().as_real();
+  if (const double celsius = options.at("temperature").front().as_real(); celsius != 0)
+    energy.correction = correction_to(celsius, sources);
+  energy.budget = options.at("seconds").front().as_real();
+  if (const double reference = context.measure.reference_seconds; reference > 0) {
+    energy.budget = reference;
+    energy.whole_budget = true;
+    energy.settle_at_least = std::min(2.0, 0.25 * reference);
+  }
+  return std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), energy);
+}
+
+/// All that needs a sensor, and the time of the same launches.
+std::vector<std::string> quantities_of_energy() {
+  std::vector<std::string> names{"time"};
+  for (const QuantityInfo& info : quantities())
+    if (info.needs_sensor()) names.emplace_back(info.name);
+  return names;
+}
+
+std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverContext&) {
+  const std::int64_t passes = options.at("passes").front().as_integer();
+  if (passes < 1 || passes > 1'000'000)
+    throw UserError(fmt::format("\"passes\" of observer \"host_time\" must be at least 1, not {}", passes));
+  return make_host_timer(static_cast<int>(passes));
+}
+
+std::shared_ptr<Observer> make_trace(const Options& options, const ObserverContext& context) {
+  const std::vector<std::string> ids = texts(options, "sensors");
+  const DeviceInfo& device = context.device;
+  TraceOptions trace;
+  trace.before = options.at("before").front().as_real();
+  trace.seconds = options.at("seconds").front().as_real();
+  trace.after = options.at("after").front().as_real();
+  trace.file = options.at("file").front().as_string();
+  trace.folder = options.at("folder").front().as_string();
+  return make_trace_observer(energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu), trace);
+}
+
+std::vector<std::string> names_of_perf() {
+  std::vector<std::string> names;
+  for (const PerfCounterInfo& counter : perf_counter_names()) names.emplace_back(counter.name);
+  return names;
+}
+
+struct Entry {
+  ObserverDescription description;
+  std::function<std::shared_ptr<Observer>(const Options&, const ObserverContext&)> make;
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {{"energy",
+        "Energy and power per round, by the device's own sensors or those named",
+        ObserverPhase::stream,
+        quantities_of_energy(),
+        {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
+         {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
+          {0.0}},
+         {"idle", Type::number, false,
+          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}},
+         {"temperature", Type::number, false,
+          "°C at which corrected_energy is told, by what \"ergotune temperature\" found of the board; 0: not told", {0.0}}}},
+       make_energy},
+      {{"host_time",
+        "Host time of one round by itself, launch and wait included, with inputs restored before it",
+        ObserverPhase::own,
+        {"host_time"},
+        {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
+       make_host_time},
+      {{"launches",
+        "Counts the rounds that it is shown one by one",
+        ObserverPhase::launches,
+        {"launches"},
+        {}},
+       [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
+      {{"core_voltage",
+        "Core voltage under load, where the driver's library does not tell it (nvidia-smi, a Tegra's regulator)",
+        ObserverPhase::stream,
+        {"core_voltage"},
+        {{"board", Type::text, false, "UUID of the board; empty: the device's own", {""}}}},
+       [](const Options& options, const ObserverContext& context) {
+         const std::string board = options.at("board").front().as_string();
+         return make_voltage_reader(board.empty() ? context.device.uuid : board);
+       }},
+      {{"trace",
+        "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file per "
+        "configuration",
+        ObserverPhase::stream,
+        {"settling_time"},
+        {{"sensors", Type::text, true, "Sensors by id; none: the device's own", {}},
+         {"folder", Type::text, false, "Folder of the files", {"traces"}},
+         {"file", Type::text, false, "One file instead, for a single configuration", {""}},
+         {"before", Type::number, false, "s recorded before the launches", {1.0}},
+         {"seconds", Type::number, false, "s of launches (3 at most, longer with `ergotune trace`)", {2.0}},
+         {"after", Type::number, false, "s recorded after them", {1.0}}}},
+       make_trace},
+      {{"counters",
+        "Hardware counters of NVIDIA's GPUs, through CUPTI: launches of their own after time and energy, with inputs restored",
+        ObserverPhase::own,
+        usual_counters(),
+        {{"metrics", Type::text, true,
+          "Counters by the names that papers use (ipc), or metrics of the chip as CUPTI names them; none: the usual twenty", {}}}},
+       [](const Options& options, const ObserverContext& context) {
+         return make_counters_observer(texts(options, "metrics"), context.device, context.notes);
+       }},
+      {{"perf",
+        "What the processor and its system count while a round runs (perf_event_open), of host kernels and PoCL",
+        ObserverPhase::own,
+        names_of_perf(),
+        {{"metrics", Type::text, true, "Counters by name, such as instructions; none: all that are to be had here", {}}}},
+       [](const Options& options, const ObserverContext& context) {
+         return make_perf_observer(texts(options, "metrics"), context.device, context.notes);
+       }},
+  };
+  return all;
+}
+
+std::string words_for(const ObserverOption& option) {
+  const char* one = option.type == Type::boolean   ? "true or false"
+                    : option.type == Type::integer ? "an integer"
+                    : option.type == Type::number  ? "a number"
+                                                   : "a string";
+  return option.list ? fmt::format("{}, or a list of such", one) : one;
+}
+
+bool fits(const Value& value, Type type) {
+  switch (type) {
+    case Type::boolean:
+      return value.is_bool();
+    case Type::integer:
+      return value.is_integer();
+    case Type::number:
+      return value.is_number() && !value.is_bool();
+    case Type::text:
+      break;
+  }
+  return value.is_string();
+}
+
+const Entry& entry_of(const ObserverSpec& spec) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    if (entry.description.name == spec.name) return entry;
+    names.push_back(entry.description.name);
+  }
+  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)),
+                  spec.place);
+}
+
+/// Checks what is given and fills in the rest.
+Options options_of(const ObserverSpec& spec, const ObserverDescription& description) {
+  Options options;
+  std::vector<std::string> names;
+  for (const ObserverOption& option : description.options) {
+    options[option.name] = option.default_values;
+    names.push_back(option.name);
+  }
+  for (const auto& [name, values] : spec.options) {
+    const auto option =
+        std::find_if(description.options.begin(), description.options.end(),
+                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
+    if (option == description.options.end())
+      throw UserError(fmt::format("observer \"{}\" has no option \"{}\"{}", spec.name, name,
+                                  names.empty() ? "; it has none" : suggestion(name, names)),
+                      spec.place);
+    const bool right = (option->list || values.size() == 1) &&
+                       std::all_of(values.begin(), values.end(),
+                                   [&](const Value& value) { return fits(value, option->type); });
+    if (!right)
+      throw UserError(
+          fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
+          spec.place);
+    options[name] = values;
+  }
+  return options;
+}
+
+Value value_from(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t integer = 0;
+  const char* end = text.data() + text.size();
+  if (const auto [at, code] = std::from_chars(text.data(), end, integer); code == std::errc() && at == end)
+    return integer;
+  double real = 0;
+  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end)
+    return real;
+  return std::string(text);
+}
+
+}  // namespace
+
+const std::vector<ObserverDescription>& observers() {
+  static const std::vector<ObserverDescription> all = [] {
+    std::vector<ObserverDescription> list;
+    for (const Entry& entry : entries()) list.push_back(entry.description);
+    return list;
+  }();
+  return all;
+}
+
+std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context) {
+  const Entry& entry = entry_of(spec);
+  const Options options = options_of(spec, entry.description);
+  try {
+    return entry.make(options, context);
+  } catch (const UserError& error) {
+    if (!error.place().file.empty()) throw;
+    throw UserError(error.message(), spec.place);
+  }
+}
+
+void check_observers(const std::vector<ObserverSpec>& specs) {
+  for (const ObserverSpec& spec : specs) {
+    const Options options = options_of(spec, entry_of(spec).description);
+    if (!options.contains("metrics")) continue;
+    try {
+      (spec.name == "perf" ? check_perf_names : check_counter_names)(texts(options, "metrics"));
+    } catch (const UserError& error) {
+      throw UserError(error.message(), spec.place);
+    }
+  }
+}
+
+std::vector<std::string> quantities_of(const ObserverSpec& spec) {
+  const Entry& entry = entry_of(spec);
+  const Options options = options_of(spec, entry.description);
+  // Metrics that are named take the place of the usual ones.
+  if (const auto named = options.find("metrics"); named != options.end() && !named->second.empty()) return texts(options, "metrics");
+  return entry.description.quantities;
+}
+
+std::string observer_of(const std::string& quantity) {
+  for (const Entry& entry : entries()) {
+    const auto& given = entry.description.quantities;
+    if (std::find(given.begin(), given.end(), quantity) != given.end()) return entry.description.name;
+  }
+  return counter_info(quantity) || is_chip_metric(quantity) ? "counters" : "";
+}
+
+ObserverSpec parse_observer(const std::string& text) {
+  ObserverSpec spec;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  spec.name = text.substr(0, colon);
+  for (std::size_t at = colon + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string option = text.substr(at, end - at);
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
+    spec.options[option.substr(0, equals)].push_back(value_from(option.substr(equals + 1)));
+    at = end + 1;
+  }
+  if (spec.name.empty())
+    throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
+  return spec;
+}
+
+void ask_for_observer(std::vector<ObserverSpec>& observers, const std::string& text) {
+  ObserverSpec spec = parse_observer(text);
+  check_observers({spec});
+  std::erase_if(observers, [&](const ObserverSpec& other) { return other.name == spec.name; });
+  observers.push_back(std::move(spec));
+}
+
+}  // namespace ergotune

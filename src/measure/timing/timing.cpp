@@ -1,0 +1,200 @@
+#include "measure/timing/timing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.hpp"
+
+namespace ergotune {
+namespace {
+
+std::size_t launches_in(double seconds, double each) {
+  return static_cast<std::size_t>(std::clamp(std::ceil(seconds / std::max(each, 1e-9)), 1.0, 20000.0));
+}
+
+}  // namespace
+
+Marker& MarkerPool::operator[](std::size_t i) {
+  while (markers_.size() <= i) markers_.push_back(device_.make_marker());
+  return *markers_[i];
+}
+
+double Timer::once(Workload& workload) {
+  device_.record(markers_[0]);
+  workload.launch(1);
+  device_.record(markers_[1]);
+  device_.synchronise();
+  return device_.seconds_between(markers_[0], markers_[1]);
+}
+
+bool Timer::sweep() {
+  return sweeps_ && !device_.info().is_cpu && sweeps_->sweep(flush_buffer());
+}
+
+void Timer::flush() {
+  if (!sweep()) device_.fill(flush_buffer(), ++flush_byte_);
+}
+
+Buffer& Timer::flush_buffer() {
+  if (!flush_) {
+    // Twice the cache, because a write-back cache may keep lines of a buffer of its own size alive.
+    double bytes = 0x1p25;  // 32 MiB
+    if (const auto size = device_.info().properties.find("device.l2_bytes"); size != device_.info().properties.end())
+      bytes = std::max(bytes, 2 * size->second.as_real());
+    flush_ = device_.allocate(static_cast<std::size_t>(bytes));
+  }
+  return *flush_;
+}
+
+void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& out) {
+  for (std::size_t i = 0; i < samples; ++i) {
+    flush();
+    device_.record(markers_[2 * i]);
+    workload.launch(1);
+    device_.record(markers_[2 * i + 1]);
+  }
+  device_.synchronise();
+  for (std::size_t i = 0; i < samples; ++i) {
+    out.push_back(device_.seconds_between(markers_[2 * i], markers_[2 * i + 1]));
+  }
+}
+
+void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
+  // The first marker must not pass before the host has queued what follows it, and a graph's first launch brings it there. Of single
+  // launches the first is only one of many samples.
+  if (leads_in_) workload.launch(launches);
+  device_.record(markers_[0]);
+  for (std::size_t i = 0; i < samples; ++i) {
+    workload.launch(launches);
+    device_.record(markers_[i + 1]);
+  }
+  device_.synchronise();
+  for (std::size_t i = 0; i < samples; ++i) {
+    out.push_back(device_.seconds_between(markers_[i], markers_[i + 1]) / static_cast<double>(launches));
+  }
+}
+
+void Timer::observed(Workload& workload, std::size_t samples, std::size_t launches,
+                     const RepetitionHooks& hooks, std::vector<double>& out) {
+  for (std::size_t i = 0; i < samples; ++i) {
+    if (options_.cold_cache) {
+      flush();
+      device_.synchronise();
+    }
+    hooks.before_start();
+    device_.record(markers_[0]);
+    workload.launch(launches);
+    device_.record(markers_[1]);
+    hooks.after_start();
+    device_.synchronise();
+    hooks.after_finish();
+    out.push_back(device_.seconds_between(markers_[0], markers_[1]) / static_cast<double>(launches));
+  }
+}
+
+namespace {
+
+/// s; of samples that last as long the overhead is less than a thousandth.
+constexpr double kLongSample = 4e-3;
+
+}  // namespace
+
+/// What one sample takes beyond its rounds at their pitch within a graph, by graphs of two lengths; NaN without graphs.
+double Timer::beyond_pitch(Workload& workload, double expected, std::size_t launches, bool watched) {
+  const auto seconds = [&](std::size_t rounds, bool by_itself) {
+    std::vector<double> samples;
+    if (by_itself)
+      observed(workload, 5, rounds, {[] {}, [] {}, [] {}}, samples);
+    else
+      unobserved(workload, 5, rounds, samples);
+    return static_cast<double>(rounds) * median(samples);
+  };
+  // Shorter graphs would wait for the host.
+  const std::size_t rounds = std::max(launches, launches_in(options_.min_sample_seconds, expected));
+  if (!workload.prepare(3 * rounds)) return NAN;
+  const double longer = seconds(3 * rounds, false);
+  if (!workload.prepare(rounds)) return NAN;
+  const double pitch = (longer - seconds(rounds, false)) / static_cast<double>(2 * rounds);
+  workload.prepare(launches > 1 ? launches : 0);
+  return seconds(launches, watched) - pitch * static_cast<double>(launches);
+}
+
+const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std::size_t launches, bool watched,
+                                       const std::function<void()>& between) {
+  Overhead& known = overheads_[watched][launches > 1];
+  const double sample = expected * static_cast<double>(launches);
+  // Long kernels say little about microseconds: a much shorter one is asked again.
+  if (sample > kLongSample || known.sample <= 4 * sample || !workload.prepare(launches)) return known;
+  known = {0, 0, sample};
+  leads_in_ = true;
+  constexpr int kPasses = 5;
+  std::vector<double> found;
+  for (int i = 0; i < kPasses; ++i) {
+    if (between) between();
+    found.push_back(beyond_pitch(workload, expected, launches, watched));
+  }
+  const double value = median(found), error = std::sqrt(variance(found) / kPasses);
+  // No device needs more, and a guess is worse than nothing.
+  if (value > 0 && value < 5e-5 && error < 2e-6) known = {value, error, sample};
+  return known;
+}
+
+TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
+                            const std::function<void()>& between, const RepetitionHooks* hooks) {
+  TimingResult result;
+  leads_in_ = false;
+  if (!options_.cold_cache) {
+    // Within a graph launches follow each other as fast as they can. Rounds that read what they write change their inputs with
+    // each launch: no more of them than needed.
+    std::size_t& launches = result.launches_per_sample;
+    launches = launches_in((between ? 1 : 3) * options_.min_sample_seconds, expected);
+    leads_in_ = launches > 1 && workload.prepare(launches);
+    if (!leads_in_) launches = launches_in(options_.min_sample_seconds, expected);
+  }
+  const double sample_seconds = std::max(expected * static_cast<double>(result.launches_per_sample), 1e-9);
+  const bool graph = leads_in_;
+  const Overhead beyond = overhead(workload, expected, result.launches_per_sample, hooks != nullptr, between);
+  leads_in_ = graph;
+  result.overhead = beyond.value;
+  const double share = 1 / static_cast<double>(result.launches_per_sample);
+  const auto most = static_cast<std::size_t>(std::max(options_.max_repeats, 2));
+  std::size_t next = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
+  // A slow kernel has little noise for its length: three samples are a fair first look.
+  if (sample_seconds * static_cast<double>(next) > options_.max_seconds)
+    next = std::min<std::size_t>(next, 3);
+  double spent = 0;
+  while (true) {
+    next = std::min(next, most - result.samples.size());
+    const std::size_t before = result.samples.size();
+    if (between) between();
+    if (hooks) {
+      observed(workload, next, result.launches_per_sample, *hooks, result.samples);
+    } else if (options_.cold_cache) {
+      cold(workload, next, result.samples);
+    } else {
+      unobserved(workload, next, result.launches_per_sample, result.samples);
+    }
+    for (std::size_t i = before; i < result.samples.size(); ++i) {
+      spent += result.samples[i] * static_cast<double>(result.launches_per_sample);
+      result.samples[i] -= beyond.value * share;
+    }
+    result.estimate = estimate_time(result.samples);
+    result.estimate.standard_error = std::hypot(result.estimate.standard_error, beyond.error * share);
+    result.estimate.relative_half_width =
+        std::hypot(result.estimate.relative_half_width, 1.96 * beyond.error * share / result.estimate.value);
+    result.converged = result.estimate.relative_half_width <= options_.precision;
+    if (result.converged) return result;
+    const double half_width = result.estimate.relative_half_width * result.estimate.value;
+    if (result.estimate.value - half_width > give_up_above) {
+      result.gave_up = true;
+      return result;
+    }
+    if (result.samples.size() >= most || spent >= options_.max_seconds) return result;
+    // Twice as many as there are, but never a batch that goes far past the cap.
+    const double each = spent / static_cast<double>(result.samples.size());
+    const double room = (options_.max_seconds - spent) / std::max(each, 1e-9);
+    next = std::min<std::size_t>({static_cast<std::size_t>(room) + 1, result.samples.size(), 256});
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,280 @@
+#include "measure/verify/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "measure/buffers/arguments.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Tolerance {
+  double absolute, relative, floor;
+};
+
+template <class T>
+T element(std::span<const std::byte> data, std::size_t i) {
+  T value;
+  std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// The largest relative error of one block.
+template <class T, class Load>
+double error_of_block(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
+                      std::size_t to, const Tolerance& tolerance, Load load) {
+  double worst = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
+    const double relative = std::abs(a - e) / std::max(std::abs(e), tolerance.floor);
+    worst = a != e && relative > worst ? relative : worst;
+  }
+  return worst;
+}
+
+/// One block of elements without branches, so that the compiler makes vector code of it. Returns how many
+/// differ. Divides only where that may raise the error: most blocks cannot.
+template <class T, class Load>
+std::size_t compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected,
+                          std::size_t from, std::size_t to, const Tolerance& tolerance, double& error,
+                          Load load) {
+  std::uint64_t different = 0, worse = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
+    const double distance = std::abs(a - e), size = std::abs(e);
+    // Equal infinities give distance NaN, as do two NaNs: both count as equal; written so that NaN fails the
+    // test. Single & and |: no branches.
+    const bool same = (a == e) | ((a != a) & (e != e));
+    const bool near = (distance <= tolerance.absolute + tolerance.relative * size) & (distance < kInfinity);
+    different += static_cast<std::uint64_t>(!(same | near));
+    worse += static_cast<std::uint64_t>(!same & (distance > error * (size > tolerance.floor ? size : tolerance.floor)));
+  }
+  if (worse > 0) error = std::max(error, error_of_block<T>(actual, expected, from, to, tolerance, load));
+  return different;
+}
+
+/// True when nothing in a block of single precision numbers differs or raises the error, as far as single precision can tell
+/// with room for its rounding: most blocks, in a third of the time.
+bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
+                 std::size_t to, const Tolerance& tolerance, double error) {
+  constexpr double kRoom = 0.999;
+  const auto absolute = static_cast<float>(kRoom * tolerance.absolute);
+  const auto relative = static_cast<float>(kRoom * tolerance.relative);
+  const auto floor = static_cast<float>(tolerance.floor);
+  const auto worst = static_cast<float>(kRoom * error);
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  std::uint32_t open = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    const float a = element<float>(actual, i), e = element<float>(expected, i);
+    const float distance = std::abs(a - e), size = std::abs(e);
+    // NaN fails both.
+    open += static_cast<std::uint32_t>(!((distance <= absolute + relative * size) &
+                                         (distance <= worst * (size > floor ? size : floor)) & (distance < kMost)));
+  }
+  return open == 0;
+}
+
+constexpr std::size_t kBlock = 4096;
+
+/// A block of halves as single precision numbers, which hold each of them exactly: by table, in a quarter of the time.
+std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to, std::array<float, kBlock>& out) {
+  static const std::vector<float> values = [] {
+    std::vector<float> all;
+    for (unsigned bits = 0; bits <= 0xffff; ++bits)
+      all.push_back(static_cast<float>(half_to_double(static_cast<std::uint16_t>(bits))));
+    return all;
+  }();
+  for (std::size_t i = from; i < to; ++i) out[i - from] = values[element<std::uint16_t>(halves, i)];
+  return std::as_bytes(std::span(out));
+}
+
+template <class T, class Load>
+BufferComparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
+                            const Tolerance& tolerance, Load load) {
+  BufferComparison result;
+  const std::size_t count = expected.size() / sizeof(T);
+  std::array<float, kBlock> ours, theirs;
+  for (std::size_t from = 0; from < count; from += kBlock) {
+    const std::size_t to = std::min(count, from + kBlock);
+    if constexpr (std::is_same_v<T, float>) {
+      if (nothing_new(actual, expected, from, to, tolerance, result.error)) continue;
+    }
+    if constexpr (std::is_same_v<Load, double (*)(std::uint16_t)>) {
+      if (nothing_new(widened(actual, from, to, ours), widened(expected, from, to, theirs), 0, to - from, tolerance, result.error))
+        continue;
+    }
+    const std::size_t different = compare_block<T>(actual, expected, from, to, tolerance, result.error, load);
+    if (different > 0 && result.different == 0) {
+      for (std::size_t i = from; i < to; ++i) {
+        double ignored = 0;
+        if (compare_block<T>(actual, expected, i, i + 1, tolerance, ignored, load) > 0) {
+          result.first_different = i;
+          break;
+        }
+      }
+    }
+    result.different += different;
+  }
+  result.equal = result.different == 0;
+  if (!result.equal) {
+    const std::size_t i = result.first_different;
+    const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
+    if (!std::isfinite(a) || !std::isfinite(e)) result.error = kInfinity;
+    result.message = fmt::format("{} of {} elements differ, the first at {}: {:.9g} instead of {:.9g}",
+                                 result.different, count, i, a, e);
+  }
+  return result;
+}
+
+}  // namespace
+
+BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                   double absolute_tolerance, double relative_tolerance) {
+  if (actual.size() != expected.size()) {
+    BufferComparison result;
+    result.equal = false;
+    result.error = kInfinity;
+    result.message = fmt::format("{} bytes instead of {}", actual.size(), expected.size());
+    return result;
+  }
+  const double floor = relative_tolerance > 0 && absolute_tolerance > 0
+                           ? absolute_tolerance / relative_tolerance
+                           : std::numeric_limits<double>::min();
+  const Tolerance tolerance{absolute_tolerance, relative_tolerance, floor};
+  const auto plain = [](auto x) { return static_cast<double>(x); };
+  switch (type) {
+    case ElementType::int8:
+      return compare_elements<std::int8_t>(actual, expected, tolerance, plain);
+    case ElementType::uint8:
+      return compare_elements<std::uint8_t>(actual, expected, tolerance, plain);
+    case ElementType::int16:
+      return compare_elements<std::int16_t>(actual, expected, tolerance, plain);
+    case ElementType::uint16:
+      return compare_elements<std::uint16_t>(actual, expected, tolerance, plain);
+    case ElementType::int32:
+      return compare_elements<std::int32_t>(actual, expected, tolerance, plain);
+    case ElementType::uint32:
+      return compare_elements<std::uint32_t>(actual, expected, tolerance, plain);
+    case ElementType::int64:
+      return compare_elements<std::int64_t>(actual, expected, tolerance, plain);
+    case ElementType::uint64:
+      return compare_elements<std::uint64_t>(actual, expected, tolerance, plain);
+    case ElementType::float16:
+      return compare_elements<std::uint16_t>(actual, expected, tolerance, half_to_double);
+    case ElementType::float32:
+      return compare_elements<float>(actual, expected, tolerance, plain);
+    case ElementType::float64:
+      return compare_elements<double>(actual, expected, tolerance, plain);
+  }
+  return compare_elements<float>(actual, expected, tolerance, plain);
+}
+
+namespace {
+
+template <class T, class Load>
+std::vector<double> reals(std::span<const std::byte> bytes, Load load) {
+  const std::size_t count = bytes.size() / sizeof(T);
+  std::vector<double> values;
+  values.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) values.push_back(load(element<T>(bytes, i)));
+  return values;
+}
+
+std::vector<double> reals(ElementType type, std::span<const std::byte> bytes) {
+  const auto plain = [](auto x) { return static_cast<double>(x); };
+  switch (type) {
+    case ElementType::int8:
+      return reals<std::int8_t>(bytes, plain);
+    case ElementType::uint8:
+      return reals<std::uint8_t>(bytes, plain);
+    case ElementType::int16:
+      return reals<std::int16_t>(bytes, plain);
+    case ElementType::uint16:
+      return reals<std::uint16_t>(bytes, plain);
+    case ElementType::int32:
+      return reals<std::int32_t>(bytes, plain);
+    case ElementType::uint32:
+      return reals<std::uint32_t>(bytes, plain);
+    case ElementType::int64:
+      return reals<std::int64_t>(bytes, plain);
+    case ElementType::uint64:
+      return reals<std::uint64_t>(bytes, plain);
+    case ElementType::float16:
+      return reals<std::uint16_t>(bytes, half_to_double);
+    case ElementType::float32:
+      return reals<float>(bytes, plain);
+    case ElementType::float64:
+      break;
+  }
+  return reals<double>(bytes, plain);
+}
+
+template <class T, class Load>
+std::size_t count_nans(std::span<const std::byte> bytes, Load load) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(bytes, i)));
+  return count;
+}
+
+/// NaN wins against every number: an output that has one is not right by its other elements.
+double extreme(const std::vector<double>& values, bool largest) {
+  double found = values.empty() ? 0 : values.front();
+  for (const double x : values)
+    if (std::isnan(x) || (largest ? x > found : x < found)) found = x;
+  return found;
+}
+
+std::vector<double> reduced(Compare how, std::vector<double> values) {
+  switch (how) {
+    case Compare::sum:
+      return {std::accumulate(values.begin(), values.end(), 0.0)};
+    case Compare::minimum:
+      return {extreme(values, false)};
+    case Compare::maximum:
+      return {extreme(values, true)};
+    case Compare::sorted:
+      // NaN has no order: all of them come last
+      std::sort(values.begin(), values.end(), [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+      break;
+    case Compare::elements:
+      break;
+  }
+  return values;
+}
+
+}  // namespace
+
+std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
+  const auto plain = [](auto x) { return x; };
+  if (type == ElementType::float32) return count_nans<float>(contents, plain);
+  if (type == ElementType::float64) return count_nans<double>(contents, plain);
+  if (type == ElementType::float16) return count_nans<std::uint16_t>(contents, half_to_double);
+  return 0;
+}
+
+BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
+                   double absolute_tolerance, double relative_tolerance) {
+  if (how == Compare::elements || actual.size() != expected.size())
+    return compare(type, actual, expected, absolute_tolerance, relative_tolerance);
+  const std::vector<double> ours = reduced(how, reals(type, actual)), theirs = reduced(how, reals(type, expected));
+  BufferComparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)), std::as_bytes(std::span(theirs)),
+                             absolute_tolerance, relative_tolerance);
+  if (found.equal) return found;
+  found.message = how == Compare::sorted
+                      ? "sorted, " + found.message
+                      : fmt::format("its {} is {:.9g} instead of {:.9g}", to_string(how), ours.front(), theirs.front());
+  return found;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,274 @@
+// AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
+// of the one level that is allowed. Instinct boards from the MI200 on have a few levels, but any ceiling: performance level
+// "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in microwatts.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include "power/controls/control_backends.hpp"
+#include "power/controls/control_sysfs.hpp"
+#include "power/sysfs_boards.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr const char* kLevelsStep = "amdgpu-levels";
+constexpr const char* kCeilingStep = "amdgpu-ceiling";
+constexpr const char* kCeilingLevel = "perf_determinism";
+constexpr double kCeilingStepMhz = 50;
+
+struct Level {
+  int number;
+  double mhz;
+};
+
+// "0: 300Mhz", "1: 608Mhz *"; a line "S: 19Mhz *" is a sleep state, no level.
+std::vector<Level> parse_levels(const std::string& text) {
+  std::vector<Level> levels;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    Level level{};
+    if (std::sscanf(line.c_str(), " %d: %lf", &level.number, &level.mhz) == 2 && level.mhz > 0) levels.push_back(level);
+  }
+  return levels;
+}
+
+/// MI200 and MI300 boards, which have performance determinism (AMD's device numbers).
+bool has_ceiling(const Sysfs& sysfs, const DrmCard& card) {
+  const std::string text = sysfs.read(card.device / "uevent").value_or("");
+  const auto at = text.find("PCI_ID=1002:");
+  unsigned number = 0;
+  if (at == std::string::npos || std::sscanf(text.c_str() + at, "PCI_ID=1002:%x", &number) != 1) return false;
+  return (number >= 0x7408 && number <= 0x740f) || (number >= 0x74a0 && number <= 0x74bf);
+}
+
+/// Those whose levels can be set.
+std::vector<DrmCard> find_cards(const Sysfs& sysfs) {
+  auto cards = drm_cards(sysfs);
+  std::erase_if(cards, [&](const DrmCard& card) {
+    return !sysfs.exists(card.device / "power_dpm_force_performance_level");
+  });
+  return cards;
+}
+
+class AmdgpuControl final : public Control {
+ public:
+  AmdgpuControl(ControlEnvironment environment, const DrmCard& card)
+      : environment_(std::move(environment)),
+        sysfs_(environment_.sysfs_root),
+        card_(card.name),
+        folder_(card.device) {
+    core_ = parse_levels(sysfs_.read(core_file()).value_or(""));
+    memory_ = parse_levels(sysfs_.read(memory_file()).value_or(""));
+    for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
+      if (sysfs_.exists(folder_ / "hwmon" / entry / "power1_cap"))
+        cap_ = folder_ / "hwmon" / entry / "power1_cap";
+    ceiling_ = !core_.empty() && has_ceiling(sysfs_, card) && sysfs_.exists(ceiling_file());
+  }
+
+  std::string id() const override { return "amdgpu:" + card_; }
+  std::string device_key() const override { return folder_.string(); }
+  ControlEnvironment environment() const override { return environment_; }
+
+  ControlRange range(ControlQuantity quantity) override {
+    ControlRange range;
+    if (quantity == ControlQuantity::power_limit_w) {
+      if (cap_.empty()) return range;
+      const auto watts = [&](const char* suffix) -> std::optional<double> {
+        const auto microwatts = sysfs_.read_integer(cap_.string() + suffix);
+        return microwatts ? std::optional(static_cast<double>(*microwatts) / 1e6) : std::nullopt;
+      };
+      range.current = watts("");
+      range.high = watts("_max").value_or(range.current.value_or(0));
+      range.low = watts("_min").value_or(0);
+      range.default_value = watts("_default").value_or(range.high);
+      range.supported = range.current.has_value() && range.high > range.low;
+      return range;
+    }
+    if (ceiling_ && quantity == ControlQuantity::core_clock_mhz) return ceiling_range();
+    if (ceiling_) {
+      range.why_not = "this board takes a ceiling of the core clock or levels of the memory clock, not both";
+      return range;
+    }
+    for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
+    std::sort(range.values.begin(), range.values.end());
+    range.values.erase(std::unique(range.values.begin(), range.values.end()), range.values.end());
+    range.supported = !range.values.empty();
+    if (range.supported) {
+      range.low = range.values.front();
+      range.high = range.values.back();
+      range.default_value = range.high;
+    }
+    return range;
+  }
+
+  std::vector<double> core_clocks_at(double) override {
+    return range(ControlQuantity::core_clock_mhz).values;
+  }
+  bool permitted() override { return writable(sysfs_, level_file()); }
+
+  std::string foreign_setting() override {
+    const auto level = sysfs_.read(level_file()).value_or("");
+    if (level != "manual" && level != kCeilingLevel) return {};
+    if (level == kCeilingLevel && ceiling_ && ceiling_now()) return {};
+    return fmt::format(
+        "{} is \"{}\": somebody has chosen clock levels by hand, and which ones cannot be read back",
+        level_file().string(), level);
+  }
+
+  std::vector<RestoreStep> snapshot() override {
+    std::vector<RestoreStep> steps;
+    if (!cap_.empty()) snapshot_text(sysfs_, cap_, steps);
+    // The driver tells which level runs, not which are allowed: unless somebody works by hand, all are.
+    const auto all = [](const std::vector<Level>& levels) {
+      std::vector<int> numbers;
+      for (const auto& level : levels) numbers.push_back(level.number);
+      return fmt::format("{}", fmt::join(numbers, " "));
+    };
+    if (!core_.empty())
+      steps.push_back({kLevelsStep, core_file().string(), all(core_), ControlQuantity::core_clock_mhz});
+    if (!memory_.empty())
+      steps.push_back({kLevelsStep, memory_file().string(), all(memory_), ControlQuantity::memory_clock_mhz});
+    // Last: levels can be written in manual mode only, and "auto" frees them all.
+    snapshot_text(sysfs_, level_file(), steps);
+    if (ceiling_ && sysfs_.read(level_file()) == kCeilingLevel && ceiling_now())
+      steps.push_back({kCeilingStep, ceiling_file().string(), fmt::format("{:.0f}", *ceiling_now()),
+                       ControlQuantity::core_clock_mhz});
+    return steps;
+  }
+
+  ControlResult set(ControlQuantity quantity, double value) override {
+    if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
+    if (quantity == ControlQuantity::power_limit_w)
+      return write_file(sysfs_, cap_, std::to_string(std::llround(value * 1e6)));
+    if (ceiling_) return set_ceiling(value);
+    if (sysfs_.read(level_file()) != "manual")
+      if (auto result = write_file(sysfs_, level_file(), "manual"); !result.ok()) return result;
+    const auto& list = levels(quantity);
+    const auto level = std::min_element(list.begin(), list.end(), [&](const Level& a, const Level& b) {
+      return std::abs(a.mhz - value) < std::abs(b.mhz - value);
+    });
+    return write_file(sysfs_, file(quantity), std::to_string(level->number));
+  }
+
+  /// Firmware keeps somewhat below a level's nominal clock.
+  double clock_tolerance() const override { return 0.05; }
+
+  ControlResult check(ControlQuantity quantity, double value) override {
+    if (quantity == ControlQuantity::power_limit_w) {
+      const auto now = cap_.empty() ? std::nullopt : sysfs_.read_integer(cap_);
+      // The driver counts whole watts.
+      if (!now || std::abs(static_cast<double>(*now) * 1e-6 - value) <= 1) return {};
+      return changed_meanwhile(quantity, value, static_cast<double>(*now) * 1e-6);
+    }
+    if (const auto now = ceiling_ ? ceiling_now() : std::nullopt; now && std::abs(*now - value) > 1)
+      return changed_meanwhile(quantity, value, *now);
+    // Which levels are allowed cannot be read; that they are still chosen by hand can.
+    const auto level = sysfs_.read(level_file());
+    const char* wanted = ceiling_ ? kCeilingLevel : "manual";
+    if (!level || *level == wanted) return {};
+    return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"{}\"",
+                                               quantity_words(quantity), value, level_file().string(), *level, wanted)};
+  }
+
+  ControlResult restore(const RestoreStep& step) override {
+    if (step.kind == kSysfsStep && !cap_.empty() && step.target == cap_)
+      return restore_text(sysfs_, cap_, step.value);
+    if (step.kind == kSysfsStep && step.target == level_file())
+      return restore_text(sysfs_, level_file(), step.value);
+    if (step.kind == kLevelsStep && (step.target == core_file() || step.target == memory_file())) {
+      for (const char c : step.value)
+        if (c != ' ' && (c < '0' || c > '9'))
+          return {ControlStatus::invalid_value, fmt::format("\"{}\" are no level numbers", step.value)};
+      // Outside manual mode the driver chooses among all levels already.
+      if (sysfs_.read(level_file()) != "manual") return {};
+      return write_file(sysfs_, step.target, step.value);
+    }
+    if (step.kind == kCeilingStep && ceiling_ && step.target == ceiling_file()) {
+      const double mhz = std::atof(step.value.c_str());
+      if (!(mhz > 0 && mhz < 10000)) return {ControlStatus::invalid_value, fmt::format("\"{}\" is no clock", step.value)};
+      // Any other performance level has lifted the ceiling already.
+      return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
+    }
+    return {ControlStatus::invalid_value,
+            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+  }
+
+ private:
+  ControlRange ceiling_range() const {
+    ControlRange range;
+    range.supported = true;
+    range.low = core_.front().mhz;
+    range.high = range.low;
+    for (const Level& level : core_) {
+      range.low = std::min(range.low, level.mhz);
+      range.high = std::max(range.high, level.mhz);
+    }
+    for (double mhz = range.low; mhz < range.high; mhz += kCeilingStepMhz) range.values.push_back(mhz);
+    range.values.push_back(range.high);
+    range.default_value = range.high;
+    if (sysfs_.read(level_file()) == kCeilingLevel) range.current = ceiling_now();
+    return range;
+  }
+  /// "OD_SCLK:", "0: 500Mhz", "1: 1700Mhz": the second is the ceiling.
+  std::optional<double> ceiling_now() const {
+    const std::string text = sysfs_.read(ceiling_file()).value_or("");
+    const auto at = text.find("OD_SCLK:");
+    if (at == std::string::npos) return std::nullopt;
+    const std::vector<Level> bounds = parse_levels(text.substr(at, text.find("OD_", at + 1) - at));
+    return bounds.size() == 2 ? std::optional(bounds[1].mhz) : std::nullopt;
+  }
+  ControlResult set_ceiling(double mhz) {
+    if (sysfs_.read(level_file()) != kCeilingLevel)
+      if (auto result = write_file(sysfs_, level_file(), kCeilingLevel); !result.ok()) return result;
+    if (auto result = write_file(sysfs_, ceiling_file(), fmt::format("s 1 {:.0f}", mhz)); !result.ok()) return result;
+    return write_file(sysfs_, ceiling_file(), "c");
+  }
+
+  std::filesystem::path level_file() const { return folder_ / "power_dpm_force_performance_level"; }
+  std::filesystem::path core_file() const { return folder_ / "pp_dpm_sclk"; }
+  std::filesystem::path memory_file() const { return folder_ / "pp_dpm_mclk"; }
+  std::filesystem::path ceiling_file() const { return folder_ / "pp_od_clk_voltage"; }
+  std::filesystem::path file(ControlQuantity quantity) const {
+    return quantity == ControlQuantity::memory_clock_mhz ? memory_file() : core_file();
+  }
+  const std::vector<Level>& levels(ControlQuantity quantity) const {
+    return quantity == ControlQuantity::memory_clock_mhz ? memory_ : core_;
+  }
+
+  ControlEnvironment environment_;
+  Sysfs sysfs_;
+  std::string card_;
+  std::filesystem::path folder_, cap_;
+  std::vector<Level> core_, memory_;
+  bool ceiling_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
+                                             std::string& reason) {
+  for (const auto& card : find_cards(Sysfs(environment.sysfs_root)))
+    if (id == "amdgpu" || id == "amdgpu:" + card.name)
+      return std::make_unique<AmdgpuControl>(environment, card);
+  reason = fmt::format("no such amdgpu card below {}", kDrm);
+  return nullptr;
+}
+
+std::vector<std::string> list_amdgpu_controls(const ControlEnvironment& environment) {
+  std::vector<std::string> ids;
+  for (const auto& card : find_cards(Sysfs(environment.sysfs_root))) ids.push_back("amdgpu:" + card.name);
+  return ids;
+}
+
+std::string find_amdgpu_control(const std::string& pci_address, const ControlEnvironment& environment) {
+  const auto cards = find_cards(Sysfs(environment.sysfs_root));
+  const DrmCard* card = card_at(cards, pci_address);
+  return card ? "amdgpu:" + card->name : "";
+}
+
+}  // namespace ergotune

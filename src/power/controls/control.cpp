@@ -1,0 +1,256 @@
+#include "power/controls/control.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/process/environment.hpp"
+#include "ergotune/error.hpp"
+#include "power/controls/control_backends.hpp"
+
+namespace ergotune {
+
+std::string to_string(ControlQuantity quantity) {
+  switch (quantity) {
+    case ControlQuantity::core_clock_mhz:
+      return "core_clock_mhz";
+    case ControlQuantity::memory_clock_mhz:
+      return "memory_clock_mhz";
+    case ControlQuantity::power_limit_w:
+      return "power_limit_w";
+  }
+  return "unknown";
+}
+
+std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
+  for (const auto quantity : kControlQuantities)
+    if (to_string(quantity) == name) return quantity;
+  return std::nullopt;
+}
+
+std::string to_string(ControlStatus status) {
+  switch (status) {
+    case ControlStatus::ok:
+      return "ok";
+    case ControlStatus::not_supported:
+      return "not_supported";
+    case ControlStatus::no_permission:
+      return "no_permission";
+    case ControlStatus::invalid_value:
+      return "invalid_value";
+    case ControlStatus::device_lost:
+      return "device_lost";
+    case ControlStatus::timeout:
+      return "timeout";
+    case ControlStatus::failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::string quantity_words(ControlQuantity quantity) {
+  switch (quantity) {
+    case ControlQuantity::core_clock_mhz:
+      return "core clock";
+    case ControlQuantity::memory_clock_mhz:
+      return "memory clock";
+    case ControlQuantity::power_limit_w:
+      return "power limit";
+  }
+  return "setting";
+}
+
+std::string quantity_unit(ControlQuantity quantity) {
+  return quantity == ControlQuantity::power_limit_w ? "W" : "MHz";
+}
+
+ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now) {
+  const auto unit = quantity_unit(quantity);
+  return {ControlStatus::failed,
+          fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_words(quantity), asked, unit, now, unit)};
+}
+
+std::string error_words(ControlQuantity quantity, double value, const std::string& reason) {
+  return fmt::format("{} {:g} {}: {}", quantity_words(quantity), value, quantity_unit(quantity), reason);
+}
+
+std::string Control::foreign_under_load(const std::vector<std::string>&, std::optional<double>) const { return {}; }
+ControlResult Control::check(ControlQuantity, double) { return {}; }
+ControlResult Control::acquire(const std::string&, bool) { return {}; }
+ControlResult Control::release() { return {}; }
+
+ControlEnvironment ControlEnvironment::from_environment() {
+  ControlEnvironment environment;
+  environment.nvml_library = environment_variable("ERGOTUNE_NVML");
+  if (const auto root = environment_variable("ERGOTUNE_SYSFS_ROOT"); !root.empty())
+    environment.sysfs_root = root;
+  environment.helper_socket = environment_variable("ERGOTUNE_HELPER_SOCKET");
+  if (environment.helper_socket.empty()) environment.helper_socket = kHelperSocket;
+  if (const auto folder = environment_variable("ERGOTUNE_STATE_DIR"); !folder.empty()) {
+    environment.state_folder = folder;
+  } else if (::geteuid() == 0) {
+    environment.state_folder = "/var/lib/ergotune";
+  } else {
+    environment.state_folder = user_folder("XDG_STATE_HOME", ".local/state");
+    if (environment.state_folder.empty()) environment.state_folder = ".local/state/ergotune";
+  }
+  // The guardian must look in the same places, wherever this process may go.
+  std::error_code ignored;
+  environment.sysfs_root = std::filesystem::absolute(environment.sysfs_root, ignored);
+  environment.state_folder = std::filesystem::absolute(environment.state_folder, ignored);
+  if (environment.nvml_library.find('/') != std::string::npos)
+    environment.nvml_library = std::filesystem::absolute(environment.nvml_library, ignored).string();
+  return environment;
+}
+
+bool controls_forbidden() {
+  const std::string text = environment_variable("ERGOTUNE_FORBID_CONTROLS");
+  return !text.empty() && text != "0";
+}
+
+void require_controls_allowed() {
+  if (controls_forbidden())
+    throw UserError(
+        "controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set): no clock or limit is touched");
+}
+
+double nearest_value(const ControlRange& range, double value) {
+  if (range.values.empty()) return std::clamp(value, range.low, range.high);
+  return *std::min_element(range.values.begin(), range.values.end(),
+                           [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
+}
+
+ControlResult check_value(ControlQuantity quantity, const ControlRange& range, double value) {
+  if (!range.supported)
+    return {ControlStatus::not_supported,
+            fmt::format("{} cannot be set on this device{}{}", quantity_words(quantity),
+                        range.why_not.empty() ? "" : ": ", range.why_not)};
+  const auto unit = quantity_unit(quantity);
+  if (!std::isfinite(value))
+    return {ControlStatus::invalid_value, error_words(quantity, value, "not a finite number")};
+  if (range.values.empty()) {
+    if (value >= range.low && value <= range.high) return {};
+    return {
+        ControlStatus::invalid_value,
+        error_words(quantity, value, fmt::format("outside {:g} to {:g} {}", range.low, range.high, unit))};
+  }
+  const double nearest = nearest_value(range, value);
+  if (std::abs(nearest - value) < 0.5) return {};
+  return {ControlStatus::invalid_value,
+          error_words(quantity, value,
+                      fmt::format("not supported; nearest is {:g} {} (of {} from {:g} to {:g})", nearest,
+                                  unit, range.values.size(), range.values.front(), range.values.back()))};
+}
+
+bool same_clock(double asked_mhz, double ran_mhz, double tolerance) {
+  constexpr double kHalfStep = 7.5;  // NVIDIA clocks come in steps of 15 MHz
+  return std::abs(asked_mhz - ran_mhz) <= std::max(tolerance * asked_mhz, kHalfStep);
+}
+
+std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
+                                   double tolerance) {
+  if (!(asked_mhz > 0) || !std::isfinite(ran_mhz) || same_clock(asked_mhz, ran_mhz, tolerance)) return {};
+  std::string words = fmt::format("asked {:.0f} MHz, ran {:.0f} MHz", asked_mhz, ran_mhz);
+  if (ran_mhz > asked_mhz) return words;
+  for (auto reason : reasons) {
+    std::replace(reason.begin(), reason.end(), '_', ' ');
+    words += ", " + reason;
+  }
+  return words;
+}
+
+std::vector<std::string> list_controls() { return list_controls(ControlEnvironment::from_environment()); }
+
+std::vector<std::string> list_controls(const ControlEnvironment& environment) {
+  std::vector<std::string> ids;
+  for (const auto& list :
+       {list_nvml_controls, list_tegra_controls, list_amdgpu_controls, list_cpufreq_controls}) {
+    try {
+      for (auto& id : list(environment)) ids.push_back(std::move(id));
+    } catch (const std::exception&) {
+      // A driver that fails while it is asked what there is has nothing to offer.
+    }
+  }
+  return ids;
+}
+
+std::unique_ptr<Control> open_control(const std::string& id) {
+  return open_control(id, ControlEnvironment::from_environment());
+}
+
+std::unique_ptr<Control> open_control(const std::string& id, const ControlEnvironment& environment) {
+  require_controls_allowed();
+  std::string reason;
+  std::unique_ptr<Control> control;
+  if (id == "nvml" || id.starts_with("nvml:"))
+    control = open_nvml_control(id, environment, reason);
+  else if (id == "tegra")
+    control = open_tegra_control(environment, reason);
+  else if (id == "amdgpu" || id.starts_with("amdgpu:"))
+    control = open_amdgpu_control(id, environment, reason);
+  else if (id == "cpufreq")
+    control = open_cpufreq_control(environment, reason);
+  else
+    reason = "controls are named nvml:N, tegra, amdgpu:cardN, cpufreq";
+  if (control) return control;
+  if (reason.empty()) reason = "the driver does not say why";
+  const auto here = list_controls(environment);
+  if (std::find(here.begin(), here.end(), id) != here.end())
+    throw UserError(fmt::format("control \"{}\" cannot be opened: {}", id, reason));
+  throw UserError(fmt::format("no control \"{}\": {}{}", id, reason,
+                              here.empty() ? "; there is no control on this machine" : suggestion(id, here)));
+}
+
+std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_not) {
+  const auto environment = ControlEnvironment::from_environment();
+  require_controls_allowed();
+  auto direct = open_control(id, environment);
+  std::string helper_reason;
+  const std::string key = direct->device_key();
+  if (auto helped = open_helper_control(key, environment, helper_reason, direct)) return helped;
+  if (direct->permitted()) return direct;
+  if (why_not)
+    *why_not = fmt::format(
+        "{}: clocks and limits stay as they are: setting them needs root (CAP_SYS_ADMIN or write access to "
+        "the "
+        "device's files), or the helper ergotuned with a policy that lists you ({})",
+        direct->id(), helper_reason);
+  return nullptr;
+}
+
+std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address,
+                                            bool is_cpu, std::string* why_not) {
+  if (controls_forbidden()) {
+    if (why_not) *why_not = "controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set)";
+    return nullptr;
+  }
+  const auto environment = ControlEnvironment::from_environment();
+  const std::string id = find_control(uuid, pci_address, is_cpu, environment);
+  if (id.empty()) {
+    if (why_not) *why_not = "no clock or power control was found for this device";
+    return nullptr;
+  }
+  try {
+    return usable_control(id, why_not);
+  } catch (const UserError& error) {
+    if (why_not) *why_not = error.what();
+    return nullptr;
+  }
+}
+
+std::string find_control(const std::string& uuid, const std::string& pci_address, bool is_cpu,
+                         const ControlEnvironment& environment) {
+  if (is_cpu) {
+    const auto ids = list_cpufreq_controls(environment);
+    return ids.empty() ? "" : ids.front();
+  }
+  if (auto id = find_nvml_control(uuid, pci_address, environment); !id.empty()) return id;
+  if (auto id = find_amdgpu_control(pci_address, environment); !id.empty()) return id;
+  // A Jetson's GPU has neither UUID nor PCI address that its sysfs tree would know; there is only one.
+  const auto ids = list_tegra_controls(environment);
+  return ids.empty() ? "" : ids.front();
+}
+
+}  // namespace ergotune

@@ -1,0 +1,311 @@
+// NVIDIA GPUs through NVML: locked clocks (application clocks where the board or driver has no locked ones),
+// power limit. The driver forgets settings when its last client leaves unless persistence mode is on, so it
+// is switched on before the first change and put back with the rest.
+#include "power/controls/nvml_control.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "power/controls/control_backends.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr unsigned long long kReasonApplicationClocks = 0x2;
+
+unsigned to_mhz(double value) { return static_cast<unsigned>(std::lround(value)); }
+
+// CAP_SYS_ADMIN (bit 21) in the effective set: what the driver asks of who sets clocks.
+bool has_cap_sys_admin() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("CapEff:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> 21) & 1;
+  return ::geteuid() == 0;
+}
+
+}  // namespace
+
+ControlStatus NvmlControl::status_of(int code) {
+  switch (code) {
+    case nvml::kOk:
+      return ControlStatus::ok;
+    case nvml::kInvalidArgument:
+    case nvml::kFrequencyNotSupported:
+      return ControlStatus::invalid_value;
+    case nvml::kNotSupported:
+    case nvml::kFunctionNotFound:
+    case nvml::kDeprecated:
+      return ControlStatus::not_supported;
+    case nvml::kNoPermission:
+      return ControlStatus::no_permission;
+    case nvml::kTimeout:
+    case nvml::kInUse:
+      return ControlStatus::timeout;
+    case nvml::kGpuIsLost:
+    case nvml::kResetRequired:
+    case nvml::kUninitialised:
+    case nvml::kDriverNotLoaded:
+    case nvml::kNotFound:
+      return ControlStatus::device_lost;
+    default:
+      return ControlStatus::failed;
+  }
+}
+
+// Numbers of a list call, ascending; empty when it fails.
+template <class Call>
+std::vector<double> NvmlControl::list(Call call) {
+  unsigned count = 512;
+  std::vector<unsigned> mhz(count);
+  int code = call(&count, mhz.data());
+  if (code == nvml::kInsufficientSize) {
+    mhz.resize(count);
+    code = call(&count, mhz.data());
+  }
+  list_failure_ = code;
+  if (code != nvml::kOk) return {};
+  mhz.resize(std::min<std::size_t>(count, mhz.size()));
+  std::set<double> values(mhz.begin(), mhz.end());
+  return {values.begin(), values.end()};
+}
+
+NvmlControl::NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
+                         const nvml::Board& board)
+    : environment_(std::move(environment)), library_(std::move(library)), board_(board) {
+  memory_clocks_ = list([&](unsigned* count, unsigned* mhz) {
+    return nvml::call(library_->functions().supported_memory_clocks, board_.handle, count, mhz);
+  });
+}
+
+std::string NvmlControl::id() const { return fmt::format("nvml:{}", board_.index); }
+
+ControlRange NvmlControl::limit_range() const {
+  ControlRange range;
+  const auto& f = library_->functions();
+  unsigned low = 0, high = 0, now = 0, usual = 0;
+  int code = f.set_power_limit ? nvml::call(f.power_limit_range, board_.handle, &low, &high)
+                               : static_cast<int>(nvml::kFunctionNotFound);
+  if (code == nvml::kOk) code = nvml::call(f.power_limit, board_.handle, &now);
+  if (code != nvml::kOk) {
+    range.why_not = library_->error(code);
+    return range;
+  }
+  range.supported = high > low;
+  if (!range.supported) range.why_not = fmt::format("the board allows {:g} W only", high / 1e3);
+  range.low = low / 1e3;
+  range.high = high / 1e3;
+  range.current = now / 1e3;
+  range.default_value = range.high;
+  if (f.default_power_limit && f.default_power_limit(board_.handle, &usual) == nvml::kOk)
+    range.default_value = usual / 1e3;
+  return range;
+}
+
+ControlRange NvmlControl::clock_range(ControlQuantity quantity) {
+  ControlRange range;
+  const auto& f = library_->functions();
+  const bool core = quantity == ControlQuantity::core_clock_mhz;
+  if (core) {
+    std::set<double> all;
+    for (const double memory : memory_clocks_)
+      for (const double mhz : core_clocks_at(memory)) all.insert(mhz);
+    range.values.assign(all.begin(), all.end());
+  } else {
+    range.values = memory_clocks_;
+  }
+  const bool setter = (core ? f.set_gpu_locked_clocks : f.set_memory_locked_clocks) || f.set_application_clocks;
+  range.supported = !range.values.empty() && setter;
+  if (!range.supported) {
+    range.why_not = range.values.empty() ? "the supported clocks cannot be read: " + library_->error(list_failure_)
+                                         : library_->error(nvml::kFunctionNotFound);
+    return range;
+  }
+  range.low = range.values.front();
+  range.high = range.values.back();
+  range.default_value = range.high;
+  // A lock has no getter: what can be told is application clocks that somebody has set.
+  unsigned memory = 0, graphics = 0;
+  if (application_clocks_set(memory, graphics)) range.current = core ? graphics : memory;
+  return range;
+}
+
+ControlRange NvmlControl::range(ControlQuantity quantity) {
+  return quantity == ControlQuantity::power_limit_w ? limit_range() : clock_range(quantity);
+}
+
+std::vector<double> NvmlControl::core_clocks_at(double memory_clock_mhz) {
+  const auto& f = library_->functions();
+  if (!f.supported_graphics_clocks) return {};
+  const unsigned memory = to_mhz(memory_clock_mhz);
+  if (const auto known = core_clocks_.find(memory); known != core_clocks_.end()) return known->second;
+  auto clocks = list([&](unsigned* count, unsigned* mhz) {
+    return f.supported_graphics_clocks(board_.handle, memory, count, mhz);
+  });
+  if (!clocks.empty()) core_clocks_[memory] = clocks;
+  return clocks;
+}
+
+bool NvmlControl::permitted() { return has_cap_sys_admin(); }
+
+int NvmlControl::application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
+                                    unsigned& core) const {
+  const int code = nvml::call(get, board_.handle, nvml::kMemoryClock, &memory);
+  return code != nvml::kOk ? code : get(board_.handle, nvml::kGraphicsClock, &core);
+}
+
+bool NvmlControl::application_clocks_set(unsigned& memory, unsigned& core) const {
+  const auto& f = library_->functions();
+  unsigned usual_memory = 0, usual_core = 0;
+  return application_clocks(f.application_clock, memory, core) == nvml::kOk &&
+         application_clocks(f.default_application_clock, usual_memory, usual_core) == nvml::kOk &&
+         (memory != usual_memory || core != usual_core);
+}
+
+bool NvmlControl::may_hide_a_lock() const { return static_cast<bool>(library_->functions().set_gpu_locked_clocks); }
+
+std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reasons,
+                                            std::optional<double> ran_mhz) const {
+  // The sign is the event reason "application clocks setting" while the application clocks, which can be read, are at
+  // their default or do not exist.
+  if (std::find(reasons.begin(), reasons.end(), "application_clocks") == reasons.end()) return {};
+  unsigned memory = 0, core = 0;
+  if (application_clocks_set(memory, core)) return {};
+  if (ran_mhz)
+    return fmt::format(
+        "somebody seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and "
+        "the driver does not tell which)",
+        *ran_mhz);
+  return "somebody seems to have locked its clocks (it is held by a clock setting, and the driver does not "
+         "tell which)";
+}
+
+std::string NvmlControl::foreign_setting() {
+  const auto& f = library_->functions();
+  unsigned long long bits = 0;
+  if (!f.event_reasons || f.event_reasons(board_.handle, &bits) != nvml::kOk) return {};
+  std::vector<std::string> reasons;
+  if (bits & kReasonApplicationClocks) reasons.emplace_back("application_clocks");
+  unsigned mhz = 0;
+  const bool read = nvml::call(f.clock_info, board_.handle, nvml::kGraphicsClock, &mhz) == nvml::kOk;
+  return foreign_under_load(reasons, read ? std::optional<double>(mhz) : std::nullopt);
+}
+
+ControlResult NvmlControl::outcome(ControlQuantity quantity, double value, int code) const {
+  if (code == nvml::kOk) return {};
+  std::string words = library_->error(code);
+  if (code == nvml::kNoPermission) words += "; setting it needs root or the helper ergotuned";
+  return {status_of(code), error_words(quantity, value, words)};
+}
+
+ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
+  const auto& f = library_->functions();
+  const bool core = quantity == ControlQuantity::core_clock_mhz;
+  const unsigned mhz = to_mhz(value);
+  const auto lock = core ? f.set_gpu_locked_clocks : f.set_memory_locked_clocks;
+  const auto unlock = core ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks;
+  int code = nvml::kFunctionNotFound;
+  if (lock && unlock) {
+    code = lock(board_.handle, mhz, mhz);
+    if (code == nvml::kOk) lock_taken_.insert(quantity);
+  }
+  if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks)
+    return outcome(quantity, value, code);
+  // Boards before Volta (memory: Ampere) have application clocks, always as a pair.
+  unsigned memory_now = 0, core_now = 0;
+  code = application_clocks(f.application_clock, memory_now, core_now);
+  if (code != nvml::kOk) return outcome(quantity, value, code);
+  return outcome(quantity, value,
+                 core ? f.set_application_clocks(board_.handle, memory_now, mhz)
+                      : f.set_application_clocks(board_.handle, mhz, paired_core(mhz, core_now)));
+}
+
+ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
+  if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) {
+    const bool unread = checked.status == ControlStatus::not_supported && list_failure_ != nvml::kOk &&
+                        !missing(list_failure_);
+    if (unread) checked.status = status_of(list_failure_);
+    return checked;
+  }
+  keep_settings();
+  if (quantity != ControlQuantity::power_limit_w) return set_clock(quantity, value);
+  if (!power_limit_saved_)
+    return {ControlStatus::not_supported, error_words(quantity, value, "the limit of now could not be read")};
+  return outcome(quantity, value,
+                 library_->functions().set_power_limit(board_.handle,
+                                                       static_cast<unsigned>(std::lround(value * 1e3))));
+}
+
+ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
+  const auto& f = library_->functions();
+  if (quantity == ControlQuantity::power_limit_w) {
+    unsigned now = 0;
+    if (nvml::call(f.power_limit, board_.handle, &now) != nvml::kOk) return {};
+    if (std::abs(now * 1e-3 - value) > 0.5) return changed_meanwhile(quantity, value, now * 1e-3);
+    // A BMC or a module may hold the device to less.
+    unsigned enforced = 0;
+    if (nvml::call(f.enforced_power_limit, board_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
+    if (enforced * 1e-3 >= value - 0.5) return {};
+    return {ControlStatus::failed,
+            error_words(quantity, value, fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
+                                                     "(a BMC or a limit of the module)", enforced * 1e-3))};
+  }
+  if (lock_taken_.contains(quantity) || !application_clocks_saved_) return {};
+  unsigned memory = 0, core = 0;
+  if (application_clocks(f.application_clock, memory, core) != nvml::kOk) return {};
+  const unsigned now = quantity == ControlQuantity::core_clock_mhz ? core : memory;
+  return now == to_mhz(value) ? ControlResult{} : changed_meanwhile(quantity, value, now);
+}
+
+std::string NvmlControl::lost() const {
+  unsigned mhz = 0;
+  const int code = nvml::call(library_->functions().clock_info, board_.handle, nvml::kGraphicsClock, &mhz);
+  if (!nvml::lost(code)) return {};
+  return fmt::format("the device is lost ({}); a reset of the GPU or a restart of the machine brings it back", library_->error(code));
+}
+
+// A failure here only means that settings may be forgotten early: that is no reason to refuse them.
+void NvmlControl::keep_settings() {
+  const auto& f = library_->functions();
+  if (persistence_on_ || !persistence_saved_ || !f.set_persistence_mode) return;
+  int now = 0;
+  if (f.persistence_mode(board_.handle, &now) == nvml::kOk && now == 0)
+    f.set_persistence_mode(board_.handle, 1);
+  persistence_on_ = true;
+}
+
+// The core clock to go with a memory clock: the one set now, or the nearest that goes with it.
+unsigned NvmlControl::paired_core(unsigned memory, unsigned core_now) {
+  ControlRange allowed;
+  allowed.values = core_clocks_at(memory);
+  return allowed.values.empty() ? core_now : to_mhz(nearest_value(allowed, core_now));
+}
+
+std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlEnvironment& environment,
+                                           std::string& reason) {
+  const auto library = nvml::Library::open_file(environment.nvml_library, &reason);
+  if (!library) return nullptr;
+  const nvml::Board* board = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
+  if (board && !board->uuid.empty()) return std::make_unique<NvmlControl>(environment, library, *board);
+  reason = board ? "the board does not tell its UUID" : "NVML knows no such board";
+  return nullptr;
+}
+
+std::vector<std::string> list_nvml_controls(const ControlEnvironment& environment) {
+  std::vector<std::string> ids;
+  if (const auto library = nvml::Library::open_file(environment.nvml_library))
+    for (const auto& board : library->boards()) ids.push_back(fmt::format("nvml:{}", board.index));
+  return ids;
+}
+
+std::string find_nvml_control(const std::string& uuid, const std::string& pci_address,
+                              const ControlEnvironment& environment) {
+  const auto library = nvml::Library::open_file(environment.nvml_library);
+  const nvml::Board* board = library ? library->match(uuid, pci_address) : nullptr;
+  return board ? fmt::format("nvml:{}", board->index) : "";
+}
+
+}  // namespace ergotune

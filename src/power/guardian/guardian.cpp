@@ -1,0 +1,153 @@
+// The guardian's own side: waits for its session to end in whatever way, then restores.
+#include "power/guardian/guardian.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/journal.hpp"
+#include "power/guardian/restore_process.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr int kSocket = 3, kLock = 4;
+
+struct Task {
+  pid_t session{};
+  std::uint64_t session_ticks{};
+  std::string control, key;
+  ControlEnvironment environment;
+  int attempts{};
+};
+
+Task parse_arguments(const std::vector<std::string>& arguments) {
+  std::map<std::string, std::string> values;
+  for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) values[arguments[i]] = arguments[i + 1];
+  for (const char* name :
+       {"--session", "--session-ticks", "--control", "--key", "--state", "--sysfs-root", "--attempts"})
+    if (!values.contains(name)) throw UserError("the guardian is started by ergotune itself, not by hand");
+  Task task;
+  task.session = static_cast<pid_t>(std::strtol(values["--session"].c_str(), nullptr, 10));
+  task.session_ticks = std::strtoull(values["--session-ticks"].c_str(), nullptr, 10);
+  task.attempts = std::atoi(values["--attempts"].c_str());
+  task.control = values["--control"];
+  task.key = values["--key"];
+  task.environment.state_folder = values["--state"];
+  task.environment.sysfs_root = values["--sysfs-root"];
+  task.environment.nvml_library = values["--nvml"];
+  return task;
+}
+
+void ignore_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP,
+                           SIGTTIN, SIGTTOU, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ})
+    ::signal(signal, SIG_IGN);
+}
+
+void say(const std::string& text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t n = TEMP_FAILURE_RETRY(::send(kSocket, rest.data(), rest.size(), MSG_NOSIGNAL));
+    if (n < 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+// Returns true when the session asked to finish, false when it ended without a word.
+bool wait_for_session(const Task& task) {
+  // The process itself is watched beside the socket: a child that the session forked may hold the socket
+  // open.
+  int process = -1;
+#ifdef SYS_pidfd_open
+  process = static_cast<int>(::syscall(SYS_pidfd_open, task.session, 0));
+#endif
+  while (process_alive(task.session, task.session_ticks)) {
+    pollfd polled[] = {{kSocket, POLLIN}, {process, POLLIN}};  // poll() passes over a negative one
+    // Kernels before 5.3 have no pidfd: look again every 100 ms.
+    ::poll(polled, std::size(polled), process < 0 ? 100 : -1);
+    if (!polled[0].revents) continue;
+    char command{};
+    (void)!TEMP_FAILURE_RETRY(::recv(kSocket, &command, sizeof command, MSG_NOSIGNAL));
+    return command == 'F';
+  }
+  return false;
+}
+
+// The socket closes while a dying process is still on its way out, and a last write of its may still be under
+// way.
+void wait_until_gone(const Task& task) {
+  const double deadline = host_seconds() + 2;
+  while (process_alive(task.session, task.session_ticks) && host_seconds() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+bool device_lost(const RestoreReport& report) {
+  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                     [](const RestoreOutcome& outcome) { return outcome.result.status == ControlStatus::device_lost; });
+}
+
+void log(const Task& task, const RestoreReport& report) {
+  std::ofstream out(task.environment.state_folder / "guardian.log", std::ios::app);
+  out << iso_time(wall_seconds()) << ' ' << report.summary << '\n';
+  for (const auto& outcome : report.outcomes)
+    if (!outcome.result.ok()) out << "  " << outcome.words << '\n';
+}
+
+}  // namespace
+
+int run_guardian(const std::vector<std::string>& arguments) {
+  ignore_signals();
+  if (!arguments.empty() && arguments.front() == kRestoreWord)
+    return run_restorer({arguments.begin() + 1, arguments.end()});
+  std::optional<Task> task;
+  std::optional<StateFolder> folder;
+  std::unique_ptr<Control> control;
+  try {
+    task = parse_arguments(arguments);
+    ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+    ::fcntl(kLock, F_SETFD, FD_CLOEXEC);
+    folder = StateFolder::open(task->environment.state_folder);
+    control = open_control(task->control, task->environment);
+    if (control->device_key() != task->key)
+      throw Error(fmt::format("{} is now another device ({})", task->control, control->device_key()));
+  } catch (const std::exception& error) {
+    say(std::string(error.what()) + "\n");
+    return 2;
+  }
+  say(kGuardianReady);
+  const bool asked = wait_for_session(*task);
+  if (!asked) wait_until_gone(*task);
+  const auto file = folder->journal_file(task->key);
+  // An orphan has time: nobody waits for it, and nobody else will restore.
+  RestoreRound round;
+  round.attempts = asked ? task->attempts : task->attempts + 3;
+  auto report = restore_apart(*folder, file, task->environment, round);
+  // A device that is lost when its session ends may be back some seconds later.
+  if (asked && device_lost(report)) {
+    round.attempts += 3;
+    report = restore_apart(*folder, file, task->environment, round);
+  }
+  if (asked)
+    say(format_report(report));
+  else if (!report.summary.empty())
+    log(*task, report);
+  return report.complete ? 0 : 1;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,181 @@
+#include "power/guardian/restore_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/process/process.hpp"
+#include "power/guardian/guardian_process.hpp"
+#include "power/guardian/guardian_report.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr int kPipe = 3;
+constexpr double kPatience = 0.2;  // s
+
+// In the child of a fork: async-signal-safe calls only.
+[[noreturn]] void become_restorer(const char* program, char* const* arguments, int pipe, pid_t parent) {
+  // Whoever takes over from its parent carries out the whole journal: two at it would be in each other's way.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(126);
+  const int null = ::open("/dev/null", O_RDWR);
+  int kept[] = {null, null, null, pipe};
+  become(program, arguments, kept);
+}
+
+/// One process on its way through the journal.
+class Restorer {
+ public:
+  Restorer(const std::string& program, const std::vector<std::string>& words) {
+    std::vector<char*> arguments;
+    for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) become_restorer(program.c_str(), arguments.data(), ends[1], parent);
+    ::close(ends[1]);
+    pipe_ = ends[0];
+    if (child > 0) pid_ = child;
+  }
+  Restorer(const Restorer&) = delete;
+  Restorer& operator=(const Restorer&) = delete;
+  ~Restorer() {
+    ::close(pipe_);
+    if (!pid_) return;
+    ::kill(*pid_, SIGKILL);
+    reap(*pid_, kPatience);  // one that hangs inside the kernel is not waited for
+  }
+
+  /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
+  std::optional<RestoreReport> wait(double patience) {
+    if (!pid_) return std::nullopt;  // none could be started
+    std::string text;
+    while (true) {
+      pollfd polled{pipe_, POLLIN};
+      if (TEMP_FAILURE_RETRY(::poll(&polled, 1, static_cast<int>(patience * 1000))) < 1) {
+        hung_ = true;
+        why_ = fmt::format("the driver's call did not return within {:g} s", patience);
+        return std::nullopt;
+      }
+      char buffer[4096];
+      const ssize_t n = TEMP_FAILURE_RETRY(::read(pipe_, buffer, sizeof buffer));
+      if (n <= 0) break;
+      text.append(buffer, static_cast<std::size_t>(n));
+      for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {
+        const std::string line = text.substr(0, end);
+        RestoreReport report;
+        if (parse_report(line, report)) return report;
+        if (line.starts_with("at ")) at_ = std::strtoull(line.c_str() + 3, nullptr, 10);
+      }
+    }
+    int status{};
+    (void)!TEMP_FAILURE_RETRY(::waitpid(*pid_, &status, 0));
+    pid_.reset();
+    why_ = WIFSIGNALED(status) ? fmt::format("the driver's call ended the process ({})", ::strsignal(WTERMSIG(status)))
+                               : fmt::format("the process ended with code {}", WEXITSTATUS(status));
+    return std::nullopt;
+  }
+  /// The step that it was at; nullopt before it had begun.
+  const std::optional<std::size_t>& at() const { return at_; }
+  const std::string& why() const { return why_; }
+  bool hung() const { return hung_; }
+
+ private:
+  std::optional<pid_t> pid_;
+  int pipe_ = -1;
+  std::optional<std::size_t> at_;
+  std::string why_;
+  bool hung_ = false;
+};
+
+std::vector<std::string> words_for(const std::string& verb, const std::filesystem::path& file,
+                                   const ControlEnvironment& environment, const RestoreRound& round) {
+  std::vector<std::string> words = {"ergotune-guardian",
+                                    verb,
+                                    kRestoreWord,
+                                    file.string(),
+                                    environment.state_folder.string(),
+                                    environment.sysfs_root.string(),
+                                    environment.nvml_library,
+                                    round.replay_after_restart ? "1" : "0",
+                                    std::to_string(round.attempts)};
+  for (const auto& [position, why] : round.left_out) {
+    words.push_back(std::to_string(position));
+    words.push_back(why);
+  }
+  return words;
+}
+
+}  // namespace
+
+RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::path& file,
+                            const ControlEnvironment& environment, const RestoreRound& asked) {
+  RestoreRound round = asked;
+  round.control = nullptr;
+  std::size_t steps{};
+  try {
+    const auto journal = folder.read(file);
+    if (!journal) return {};
+    steps = journal->steps.size();
+  } catch (const std::exception& error) {
+    return {"", {}, false, error.what()};
+  }
+  std::string verb;
+  const std::string program = guardian_program(verb);
+  ControlEnvironment there = environment;
+  there.state_folder = folder.path();
+  double patience = round.patience;
+  while (!program.empty() && round.left_out.size() < steps) {
+    Restorer restorer(program, words_for(verb, file, there, round));
+    if (auto report = restorer.wait(patience)) return std::move(*report);
+    if (!restorer.at()) break;  // a program that knows nothing of journals
+    if (*restorer.at() < steps) {
+      round.left_out[*restorer.at()] = restorer.why();
+    } else {
+      for (std::size_t i = 0; i < steps; ++i) round.left_out.try_emplace(i, "the device does not open: " + restorer.why());
+    }
+    if (restorer.hung()) {
+      patience = round.patience / 4;  // a driver that has hung once is not given much more time
+      round.attempts = 1;
+    }
+  }
+  return restore_journal(folder, file, environment, round);
+}
+
+int run_restorer(const std::vector<std::string>& arguments) {
+  if (arguments.size() < 6) return 2;
+  const auto say = [](const std::string& line) {
+    const std::string text = line + "\n";
+    (void)!::write(kPipe, text.data(), text.size());
+  };
+  ControlEnvironment environment;
+  environment.state_folder = arguments[1];
+  environment.sysfs_root = arguments[2];
+  environment.nvml_library = arguments[3];
+  RestoreRound round;
+  round.replay_after_restart = arguments[4] == "1";
+  round.attempts = std::atoi(arguments[5].c_str());
+  for (std::size_t i = 6; i + 1 < arguments.size(); i += 2)
+    round.left_out[std::strtoull(arguments[i].c_str(), nullptr, 10)] = arguments[i + 1];
+  round.about_to = [&](std::size_t position) { say("at " + std::to_string(position)); };
+  try {
+    const auto folder = StateFolder::open(environment.state_folder);
+    say(format_report(restore_journal(folder, arguments[0], environment, round)));
+    return 0;
+  } catch (const std::exception&) {
+    return 2;
+  }
+}
+
+}  // namespace ergotune

@@ -1,0 +1,239 @@
+// A control through ergotuned: the same interface, with the daemon's lease in place of our own lock, journal
+// and guardian.
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "power/controls/control_backends.hpp"
+#include "power/helper/helper_protocol.hpp"
+
+namespace ergotune {
+namespace {
+
+using namespace helper;
+
+constexpr const char* kGone = "ergotuned has gone; its guardian puts back what it had set";
+
+class Connection {
+ public:
+  explicit Connection(int socket) : socket_(socket) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { ::close(socket_); }
+
+  /// nullptr with the reason when there is no daemon that may be trusted.
+  static std::unique_ptr<Connection> open(const std::string& path, std::string& reason) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    struct stat info {};
+    if (path.size() >= sizeof address.sun_path || ::lstat(path.c_str(), &info) != 0) {
+      reason = fmt::format("ergotuned is not there: no socket {}", path);
+      return nullptr;
+    }
+    if (!S_ISSOCK(info.st_mode)) {
+      reason = fmt::format("{} is a link or no socket, so it is not used", path);
+      return nullptr;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    auto connection = std::make_unique<Connection>(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const timeval patience{30};  // a lease may have to wait for a restore
+    ::setsockopt(connection->socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    ::setsockopt(connection->socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (::connect(connection->socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      reason = fmt::format("ergotuned does not answer at {}: {}", path, std::strerror(errno));
+      return nullptr;
+    }
+    ucred daemon{};
+    socklen_t size = sizeof daemon;
+    if (::getsockopt(connection->socket_, SOL_SOCKET, SO_PEERCRED, &daemon, &size) != 0 ||
+        (daemon.uid != 0 && daemon.uid != ::geteuid())) {
+      reason = fmt::format("whoever listens at {} is not root, so it is not used", path);
+      return nullptr;
+    }
+    Header header;
+    const auto hello = connection->receive(header);
+    if (const auto* refusal = hello ? std::get_if<DoneAnswer>(&*hello) : nullptr) {
+      reason = fmt::format("ergotuned at {}: {}", path, refusal->message);
+      return nullptr;
+    }
+    if (!hello || !std::holds_alternative<Hello>(*hello)) {
+      reason = fmt::format("what listens at {} is not this version of ergotuned, or ended the connection", path);
+      return nullptr;
+    }
+    connection->nonce_ = header.nonce;
+    return connection;
+  }
+
+  /// Nobody answers any more.
+  bool lost() const { return lost_; }
+
+  Answer call(const Request& request) {
+    std::lock_guard hold(mutex_);
+    const auto sequence = ++sequence_;
+    const auto bytes = encode(nonce_, sequence, request);
+    const ssize_t n = TEMP_FAILURE_RETRY(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    Header header;
+    if (n == static_cast<ssize_t>(bytes.size()))
+      if (auto answer = receive(header); answer && header.nonce == nonce_ && header.sequence == sequence)
+        return std::move(*answer);
+    lost_ = true;
+    return DoneAnswer{ControlStatus::failed, kGone};
+  }
+
+ private:
+  std::optional<Answer> receive(Header& header) {
+    std::string bytes(kMaxMessage, '\0');
+    const ssize_t n = TEMP_FAILURE_RETRY(::recv(socket_, bytes.data(), bytes.size(), 0));
+    if (n < 0) return std::nullopt;
+    return decode_answer(std::string_view(bytes.data(), static_cast<std::size_t>(n)), header);
+  }
+
+  int socket_;
+  std::uint64_t nonce_{}, sequence_ = 0;
+  std::mutex mutex_;
+  std::atomic<bool> lost_ = false;
+};
+
+ControlResult result_of(const Answer& answer) {
+  if (const auto* done = std::get_if<DoneAnswer>(&answer)) return {done->status, done->message};
+  return {ControlStatus::failed, "ergotuned gave an answer to another question"};
+}
+
+class HelperControl final : public Control {
+ public:
+  HelperControl(std::unique_ptr<Connection> connection, Device device, ControlEnvironment environment,
+                std::unique_ptr<Control> direct)
+      : connection_(std::move(connection)),
+        device_(std::move(device)),
+        environment_(std::move(environment)),
+        direct_(std::move(direct)) {}
+  ~HelperControl() override { stop_renewing(); }
+
+  std::string id() const override { return device_.id; }
+  std::string device_key() const override { return device_.key; }
+  ControlEnvironment environment() const override { return environment_; }
+  bool permitted() override { return true; }
+  bool guarded_elsewhere() const override { return true; }
+  std::string reopen_id() const override { return direct_ ? direct_->reopen_id() : id(); }
+  // Reading needs no privilege; changing, keeping and putting back are the daemon's.
+  std::string foreign_under_load(const std::vector<std::string>& reasons,
+                                 std::optional<double> ran_mhz) const override {
+    return direct_ ? direct_->foreign_under_load(reasons, ran_mhz) : std::string();
+  }
+  bool may_hide_a_lock() const override { return direct_ && direct_->may_hide_a_lock(); }
+  double clock_tolerance() const override { return direct_ ? direct_->clock_tolerance() : 0.01; }
+  std::string lost() const override {
+    if (connection_->lost()) return kGone;
+    return direct_ ? direct_->lost() : std::string();
+  }
+  // The daemon reads back what it has set whenever a lease is renewed; one that has ended was put back.
+  ControlResult check(ControlQuantity, double) override {
+    return result_of(connection_->call(RenewRequest{device_.key}));
+  }
+  // The daemon looks at what is set before it gives a lease.
+  std::string foreign_setting() override { return {}; }
+  std::vector<RestoreStep> snapshot() override { return {}; }
+  ControlResult restore(const RestoreStep&) override {
+    return {ControlStatus::not_supported, "ergotuned restores by itself"};
+  }
+
+  ControlRange range(ControlQuantity quantity) override {
+    if (const auto known = ranges_.find(quantity); known != ranges_.end()) return known->second;
+    const auto answer = connection_->call(RangeRequest{device_.key, quantity});
+    const auto* got = std::get_if<RangeAnswer>(&answer);
+    if (!got) return {};
+    return ranges_[quantity] = got->range;
+  }
+
+  std::vector<double> core_clocks_at(double memory_clock_mhz) override {
+    if (const auto known = clocks_.find(memory_clock_mhz); known != clocks_.end()) return known->second;
+    const auto answer = connection_->call(CoreClocksRequest{device_.key, memory_clock_mhz});
+    const auto* got = std::get_if<ClocksAnswer>(&answer);
+    if (!got) return {};
+    return clocks_[memory_clock_mhz] = got->values;
+  }
+
+  ControlResult set(ControlQuantity quantity, double value) override {
+    return result_of(connection_->call(SetRequest{device_.key, quantity, value}));
+  }
+
+  ControlResult acquire(const std::string& command, bool take_over) override {
+    const auto answer = connection_->call(AcquireRequest{device_.key, command, 0, take_over});
+    auto result = result_of(answer);
+    if (!result.ok()) return result;
+    // A lease lives as long as we say so, several times within its time: measurements may be long.
+    const double lifetime = std::max(1.0, std::get<DoneAnswer>(answer).seconds);
+    renewer_ = std::thread([this, lifetime] {
+      std::unique_lock hold(mutex_);
+      while (
+          !wake_.wait_for(hold, std::chrono::duration<double>(lifetime / 3), [this] { return released_; })) {
+        hold.unlock();
+        connection_->call(RenewRequest{device_.key});
+        hold.lock();
+      }
+    });
+    return result;
+  }
+
+  ControlResult release() override {
+    stop_renewing();
+    return result_of(connection_->call(ReleaseRequest{device_.key}));
+  }
+
+ private:
+  void stop_renewing() {
+    {
+      std::lock_guard hold(mutex_);
+      released_ = true;
+    }
+    wake_.notify_all();
+    if (renewer_.joinable()) renewer_.join();
+  }
+
+  std::unique_ptr<Connection> connection_;
+  Device device_;
+  ControlEnvironment environment_;
+  std::map<ControlQuantity, ControlRange> ranges_;
+  std::map<double, std::vector<double>> clocks_;
+  std::unique_ptr<Control> direct_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool released_ = false;
+  std::thread renewer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Control> open_helper_control(const std::string& device_key,
+                                             const ControlEnvironment& environment, std::string& reason,
+                                             std::unique_ptr<Control>& direct) {
+  auto connection = Connection::open(environment.helper_socket, reason);
+  if (!connection) return nullptr;
+  const auto answer = connection->call(ListRequest{});
+  const auto* list = std::get_if<DevicesAnswer>(&answer);
+  if (!list) {
+    reason = result_of(answer).message;
+    return nullptr;
+  }
+  for (const auto& device : list->devices) {
+    if (device.key != device_key) continue;
+    if (device.allowed) return std::make_unique<HelperControl>(std::move(connection), device, environment, std::move(direct));
+    reason = fmt::format("ergotuned's policy does not let you set clocks of {}", device.id);
+    return nullptr;
+  }
+  reason = "ergotuned does not know this device";
+  return nullptr;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,66 @@
+// PowerSensor 3 and 2 (external power meters on a serial line) as energy sensors: a thread of its own reads
+// the stream, puts the samples on the host's clock and integrates; read() gives cumulative joules.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "power/sensors/sensor.hpp"
+#include "power/powersensor/powersensor_port.hpp"
+
+namespace ergotune {
+
+/// What tells the two devices apart: their handshake and their stream.
+class PowersensorProtocol {
+ public:
+  virtual ~PowersensorProtocol() = default;
+  /// Reads the configuration and starts the stream. Throws UserError when the device does not answer as it
+  /// should.
+  virtual void start(PowersensorPort& port) = 0;
+  virtual void stop(PowersensorPort& port) = 0;
+  /// Bytes that arrived at `arrival`: appends (host time, joules since the start) and the times of markers.
+  virtual void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy,
+                    std::vector<double>& markers) = 0;
+};
+
+class Powersensor : public Sensor {
+ public:
+  Powersensor(SensorInfo info, const std::string& path, std::unique_ptr<PowersensorProtocol> protocol);
+  Powersensor(const Powersensor&) = delete;
+  Powersensor& operator=(const Powersensor&) = delete;
+  ~Powersensor() override;
+
+  const SensorInfo& info() const override { return info_; }
+  void set_info(const SensorInfo& info) override { info_ = info; }
+  ReadStatus read(std::vector<Reading>& out) override;
+  void restart() override;
+  std::string last_error() const override;
+
+  /// Asks the device to mark its next frame (PowerSensor 3 only).
+  void mark();
+  /// Host times of the marked frames since the last call.
+  std::vector<double> take_markers();
+
+ private:
+  void run();
+
+  SensorInfo info_;
+  PowersensorPort port_;
+  std::unique_ptr<PowersensorProtocol> protocol_;
+  mutable std::mutex mutex_;  ///< guards what follows, up to the thread
+  std::deque<Reading> readings_;
+  std::vector<double> markers_;
+  std::string error_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+std::unique_ptr<Powersensor> open_powersensor3(const std::string& path);
+std::unique_ptr<Powersensor> open_powersensor2(const std::string& path);
+
+}  // namespace ergotune

@@ -1,0 +1,155 @@
+#include "power/sensors/amdgpu_energy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "base/files.hpp"
+#include "power/sensors/clock_offset.hpp"
+
+namespace ergotune {
+namespace {
+
+std::filesystem::path metrics_file(const DrmCard& card) { return card.device / "gpu_metrics"; }
+
+/// s since the machine was started, its sleep included.
+double boot_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+class AmdgpuEnergy final : public SysfsSensor {
+ public:
+  AmdgpuEnergy(const Sysfs& sysfs, SensorInfo info, DrmCard card)
+      : SysfsSensor(sysfs, std::move(info)), card_(std::move(card)) {}
+
+  ReadStatus read(std::vector<Reading>& out) override {
+    const double before = host_seconds();
+    std::string reason;
+    const auto metrics = read_gpu_metrics(sysfs_, card_, reason);
+    const double after = host_seconds();
+    if (!metrics) return fail(metrics_file(card_).string() + ": " + reason);
+    if (!metrics->energy) return fail(fmt::format("{} no longer counts energy", metrics_file(card_).string()));
+    const double joules = *metrics->energy;
+    if (joules < last_) {
+      const std::string why = fmt::format("{} went back from {:.1f} to {:.1f} J: the board was reset",
+                                          metrics_file(card_).string(), last_, joules);
+      last_ = joules;
+      return fail(why);
+    }
+    last_ = joules;
+    double time = 0.5 * (before + after);
+    // The driver keeps a table for a millisecond, and says when it took it. Some firmware says something else.
+    if (metrics->taken)
+      if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after) time = taken;
+    // only the gain of a calibration holds for a counter
+    out.push_back({time, info_.gain * joules});
+    return ReadStatus::ok;
+  }
+
+ private:
+  DrmCard card_;
+  double last_ = 0;
+};
+
+struct Throttler {
+  int bit;
+  const char* reason;
+};
+/// What throttle_status calls by its bits, in order: from each bit on, to the next.
+constexpr auto kThrottlers = std::to_array<Throttler>({{0, "power_cap"},
+                                                       {16, "current_limit"},
+                                                       {32, "thermal"},
+                                                       {46, "hardware_slowdown"},
+                                                       {48, "other"}});
+
+std::vector<std::string> reasons_in(std::uint64_t status) {
+  std::vector<std::string> reasons;
+  for (std::size_t i = 0; i + 1 < kThrottlers.size(); ++i) {
+    const int first = kThrottlers[i].bit, end = kThrottlers[i + 1].bit;
+    const std::uint64_t mask = ((std::uint64_t{1} << end) - 1) & ~((std::uint64_t{1} << first) - 1);
+    if (status & mask) reasons.emplace_back(kThrottlers[i].reason);
+  }
+  return reasons;
+}
+
+}  // namespace
+
+std::optional<GpuMetrics> read_gpu_metrics(const Sysfs& sysfs, const DrmCard& card, std::string& reason) {
+  const auto bytes = read_file(sysfs.real(metrics_file(card)));
+  if (!bytes) {
+    reason = "it cannot be read";
+    return std::nullopt;
+  }
+  return read_gpu_metrics(*bytes, reason);
+}
+
+std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::string>& notes) {
+  std::vector<SensorInfo> found;
+  bool silent_die = false;
+  for (const DrmCard& card : drm_cards(sysfs)) {
+    if (!sysfs.exists(metrics_file(card))) continue;
+    const auto missing = [&](const std::string& why) {
+      notes.push_back(fmt::format("amdgpu: {} gives no energy: {}", metrics_file(card).string(), why));
+    };
+    std::string reason;
+    const auto metrics = read_gpu_metrics(sysfs, card, reason);
+    if (!metrics) {
+      missing(reason);
+    } else if (!metrics->energy) {
+      missing("its board leaves the counter empty");
+    } else if (*metrics->energy <= 0) {
+      silent_die = true;
+      missing("its counter reads 0 J, as on a board of two dies, whose first die counts for both: measure there, with this "
+              "one idle");
+    } else {
+      SensorInfo info;
+      info.id = "amdgpu:" + card.name + "/energy";
+      info.name = fmt::format("amdgpu {} energy counter (gpu_metrics {})", card.name, metrics->revision);
+      info.kind = SensorKind::cumulative_energy;
+      info.scope = SensorScope::board;
+      info.pci_address = card.pci_address;
+      info.driver = "amdgpu";
+      info.unit_step = 1.0 / 65536;
+      info.update_period = 1e-3;  // firmware's; the driver hands out a table for as long
+      found.push_back(std::move(info));
+    }
+  }
+  if (silent_die)
+    for (SensorInfo& info : found) info.name += ", of the whole board where that has two dies";
+  return found;
+}
+
+std::unique_ptr<Sensor> open_amdgpu_energy(const Sysfs& sysfs, const SensorInfo& info, const DrmCard& card) {
+  return std::make_unique<AmdgpuEnergy>(sysfs, info, card);
+}
+
+void AmdgpuThrottle::note(const GpuMetrics& metrics, BoardState& state) {
+  if (metrics.throttle_status)
+    for (std::string& reason : reasons_in(*metrics.throttle_status)) state.clock_reasons.push_back(std::move(reason));
+  const auto last = std::exchange(last_, metrics.residency);
+  if (!last || !metrics.residency) return;
+  const ThrottleResidency& now = *metrics.residency;
+  const std::uint32_t cycles = now.cycles - last->cycles;  // they wrap
+  if (cycles == 0) return;
+  double most = 0;
+  const auto held = [&](std::uint32_t to, std::uint32_t from, const char* reason) {
+    const double share = std::min(1.0, static_cast<double>(to - from) / cycles);
+    most = std::max(most, share);
+    const bool known = std::find(state.clock_reasons.begin(), state.clock_reasons.end(), reason) != state.clock_reasons.end();
+    if (share > 0.02 && !known) state.clock_reasons.emplace_back(reason);
+  };
+  held(now.power, last->power, "power_cap");
+  held(now.chip_thermal, last->chip_thermal, "thermal");
+  held(now.regulator_thermal, last->regulator_thermal, "thermal");
+  held(now.memory_thermal, last->memory_thermal, "thermal");
+  held(now.external, last->external, "hardware_slowdown");
+  state.throttled_share = most;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,384 @@
+// The power and energy sensors of an NVIDIA board, through NVML.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "power/sensors/clock_offset.hpp"
+#include "power/nvml_library.hpp"
+#include "power/sensors/sensor_family.hpp"
+
+namespace ergotune {
+namespace {
+
+using nvml::Board;
+using nvml::Library;
+
+enum class Role { energy, samples, instant, average };
+constexpr Role kRoles[] = {Role::energy, Role::samples, Role::instant, Role::average};  // best first
+
+std::string name_of(Role role) {
+  switch (role) {
+    case Role::energy:
+      return "energy";
+    case Role::samples:
+      return "samples";
+    case Role::instant:
+      return "instant";
+    case Role::average:
+      return "average";
+  }
+  return {};
+}
+
+/// What is known of a board's generation before it has been calibrated. Windows differ from board to board,
+/// so these are only where to start.
+SensorInfo known_semantics(const Library& library, const Board& board, Role role) {
+  SensorInfo info;
+  info.id = fmt::format("nvml:{}/{}", board.index, name_of(role));
+  info.scope = SensorScope::board;
+  info.uuid = board.uuid;
+  info.pci_address = board.pci_address;
+  info.driver = library.driver_version();
+  const bool sleeps = board.architecture == nvml::kHopper || board.name.find("A100") != std::string::npos;
+  // Measured on an H100, docs/measurements; of other generations nothing is known before a calibration.
+  if (board.architecture == nvml::kHopper) info.repeatability = 0.009;
+  const bool quick = board.architecture == nvml::kPascal || board.architecture == nvml::kVolta;
+  switch (role) {
+    case Role::energy:
+      info.name = fmt::format("{}, energy counter", board.name);
+      info.kind = SensorKind::cumulative_energy;
+      info.unit_step = 1e-3;
+      info.update_period = quick ? 0.02 : 0.1;
+      break;
+    case Role::samples:
+      info.name = fmt::format("{}, power sample buffer", board.name);
+      info.kind = SensorKind::windowed_power;
+      info.unit_step = 1e-3;
+      info.update_period = info.window = 0.02;
+      break;
+    case Role::instant:
+      info.name = fmt::format("{}, power", board.name);
+      info.unit_step = 1e-3;
+      if (board.architecture != 0 && board.architecture <= nvml::kMaxwell) {
+        info.kind = SensorKind::exponential_power;
+        info.update_period = 0.015;
+        info.window = 0.83;  // K20c in Guerreiro et al. (2015); calibration fits the board's own
+      } else {
+        info.kind = SensorKind::windowed_power;
+        info.update_period = quick ? 0.02 : 0.1;
+        info.window = quick ? 0.01 : sleeps ? 0.025 : 0.1;
+      }
+      break;
+    case Role::average:
+      info.name = fmt::format("{}, power averaged over 1 s", board.name);
+      info.kind = SensorKind::windowed_power;
+      info.unit_step = 1e-3;
+      info.update_period = 0.1;
+      info.window = 1.0;
+      break;
+  }
+  // A board that works draws more than the least, less than thrice its highest limit, and never the same to the milliwatt.
+  unsigned low{}, high{};
+  info.least_power = 0.1;
+  info.most_power = 5000;
+  if (nvml::call(library.functions().power_limit_range, board.handle, &low, &high) == nvml::kOk && low > 1000 &&
+      high > low && high < 5'000'000) {
+    info.least_power = std::max(info.least_power, 1e-5 * low);
+    info.most_power = 3e-3 * high;
+  }
+  info.never_still = true;
+  return info;
+}
+
+/// Common to the four: who it is, and failures in words.
+class NvmlSensor : public Sensor {
+ public:
+  NvmlSensor(std::shared_ptr<const Library> library, const Board& board, SensorInfo info)
+      : library_(std::move(library)), board_(board), info_(std::move(info)) {}
+  const SensorInfo& info() const override { return info_; }
+  void set_info(const SensorInfo& info) override { info_ = info; }
+  std::string last_error() const override { return error_; }
+
+ protected:
+  ReadStatus failure(const char* what, int code) {
+    error_ = fmt::format("{}: {}{}", what, library_->error(code), nvml::lost(code) ? nvml::kLostSuffix : "");
+    return code == nvml::kNotSupported || code == nvml::kFunctionNotFound || code == nvml::kDeprecated
+               ? ReadStatus::not_supported
+               : ReadStatus::failed;
+  }
+  ReadStatus missing(const char* what) {
+    error_ = fmt::format("{}: not in this NVML library", what);
+    return ReadStatus::not_supported;
+  }
+  double corrected(double value) const { return info_.gain * value + info_.offset; }
+  /// False, with words, for what no board can draw or for a value of a type that is no power's.
+  bool plausible(double watts, unsigned type) {
+    constexpr unsigned kUnsignedShort = 6;
+    if (type >= kUnsignedShort) {
+      error_ = fmt::format("the board gives its power as a value of type {}, which holds none", type);
+      return false;
+    }
+    // Not-a-number is in no range.
+    if (watts >= info_.least_power && watts <= info_.most_power) return true;
+    error_ = fmt::format("the board reads {:.3g} W, which {}", watts,
+                         watts > info_.most_power ? "is far above any limit of its" : "no powered board draws");
+    return false;
+  }
+
+  /// A call that took so much longer than others lost the processor on its way: nobody knows when it read. It counts as no
+  /// reading; one that is always slow counts.
+  bool came_late(double seconds) {
+    quickest_ = std::min(quickest_, seconds);
+    return seconds > 2e-3 + 5 * quickest_;
+  }
+
+  std::shared_ptr<const Library> library_;
+  Board board_;
+  SensorInfo info_;
+  std::string error_;
+
+ private:
+  double quickest_ = INFINITY;  ///< s
+};
+
+/// The total energy since the driver was loaded; refreshed in ticks.
+class EnergyCounter : public NvmlSensor {
+ public:
+  using NvmlSensor::NvmlSensor;
+  ReadStatus read(std::vector<Reading>& out) override {
+    if (!(*library_)->total_energy) return missing((*library_)->total_energy.symbol());
+    unsigned long long millijoules{};
+    const double before = host_seconds();
+    const int code = (*library_)->total_energy(board_.handle, &millijoules);
+    const double after = host_seconds();
+    if (code != nvml::kOk) return failure((*library_)->total_energy.symbol(), code);
+    if (came_late(after - before)) return ReadStatus::no_new_data;
+    // The offset of a power calibration (W) has no meaning for a counter's absolute value; only the gain
+    // holds.
+    out.push_back({0.5 * (before + after), info_.gain * 1e-3 * static_cast<double>(millijoules)});
+    return ReadStatus::ok;
+  }
+};
+
+/// The driver's own buffer of power samples, with wall-clock time stamps.
+class SampleBuffer : public NvmlSensor {
+ public:
+  using NvmlSensor::NvmlSensor;
+  ReadStatus read(std::vector<Reading>& out) override {
+    const int code = fetch();
+    if (code == nvml::kNotFound) return ReadStatus::no_new_data;
+    if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
+    if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
+    const double offset = ahead_of_host(wall_seconds);  // the buffer's stamps are the wall clock's
+    bool any = false, refused = false;
+    for (const auto& sample : buffer_) {
+      if (sample.time <= last_) continue;
+      last_ = sample.time;
+      const double watts = 1e-3 * nvml::number(sample.value, type_);
+      if (!plausible(watts, type_)) {  // an empty slot of the buffer, or none of its values
+        refused = true;
+        continue;
+      }
+      out.push_back({1e-6 * static_cast<double>(sample.time) - offset, corrected(watts)});
+      any = true;
+    }
+    return any ? ReadStatus::ok : refused ? ReadStatus::failed : ReadStatus::no_new_data;
+  }
+  void restart() override {
+    if (fetch() != nvml::kOk) return;
+    for (const auto& sample : buffer_) last_ = std::max(last_, sample.time);
+  }
+
+ private:
+  int fetch() {
+    if (!(*library_)->samples) return nvml::kFunctionNotFound;
+    int type{};
+    unsigned count{};
+    if (capacity_ == 0) {
+      const int code = (*library_)->samples(board_.handle, 0, 0, &type, &count, nullptr);
+      if (code != nvml::kOk) return code;
+      capacity_ = std::max(count, 1u);
+    }
+    buffer_.assign(capacity_, nvml::Sample{});
+    count = capacity_;
+    const int code = (*library_)->samples(board_.handle, 0, last_, &type, &count, buffer_.data());
+    type_ = static_cast<unsigned>(type);
+    buffer_.resize(std::min(count, capacity_));
+    return code;
+  }
+  unsigned capacity_ = 0, type_{};
+  unsigned long long last_{};
+  std::vector<nvml::Sample> buffer_;
+};
+
+/// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage where a board has no fields.
+class PowerValue : public NvmlSensor {
+ public:
+  PowerValue(std::shared_ptr<const Library> library, const Board& board, SensorInfo info, std::uint32_t field)
+      : NvmlSensor(std::move(library), board, std::move(info)), field_(field) {}
+  ReadStatus read(std::vector<Reading>& out) override {
+    double watts{};
+    unsigned type{};
+    const double before = host_seconds();
+    if (field_ != 0) {
+      if (!(*library_)->field_values) return missing((*library_)->field_values.symbol());
+      nvml::FieldValue value{};
+      value.field = field_;
+      if (const int code = (*library_)->field_values(board_.handle, 1, &value); code != nvml::kOk)
+        return failure((*library_)->field_values.symbol(), code);
+      // The call succeeds even where the field does not exist: only the field's own code tells.
+      if (value.result != nvml::kOk)
+        return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
+      watts = 1e-3 * nvml::number(value.value, value.type);
+      type = value.type;
+    } else {
+      if (!(*library_)->power_usage) return missing((*library_)->power_usage.symbol());
+      unsigned milliwatts{};
+      if (const int code = (*library_)->power_usage(board_.handle, &milliwatts); code != nvml::kOk)
+        return failure((*library_)->power_usage.symbol(), code);
+      watts = 1e-3 * milliwatts;
+    }
+    const double after = host_seconds();
+    if (!plausible(watts, type)) return ReadStatus::failed;
+    if (came_late(after - before)) return ReadStatus::no_new_data;
+    out.push_back({0.5 * (before + after), corrected(watts)});
+    return ReadStatus::ok;
+  }
+
+ private:
+  std::uint32_t field_;
+};
+
+std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, const Board& board, Role role) {
+  SensorInfo info = known_semantics(*library, board, role);
+  switch (role) {
+    case Role::energy:
+      return std::make_unique<EnergyCounter>(library, board, std::move(info));
+    case Role::samples:
+      return std::make_unique<SampleBuffer>(library, board, std::move(info));
+    case Role::instant: {
+      // Before Ampere the plain power call is not averaged over a second, and the field does not exist.
+      const bool has_field = board.architecture == 0 || board.architecture >= nvml::kAmpere;
+      return std::make_unique<PowerValue>(library, board, std::move(info),
+                                          has_field ? nvml::kFieldPowerInstant : 0);
+    }
+    case Role::average: {
+      auto field = std::make_unique<PowerValue>(library, board, info, nvml::kFieldPowerAverage);
+      std::vector<Reading> probe;
+      if (field->read(probe) == ReadStatus::ok) return field;
+      return std::make_unique<PowerValue>(library, board, std::move(info), 0);
+    }
+  }
+  return nullptr;
+}
+
+/// True when it answers now; says why not otherwise.
+bool answers(Sensor& sensor, std::vector<std::string>& notes) {
+  std::vector<Reading> probe;
+  const ReadStatus status = sensor.read(probe);
+  if (status == ReadStatus::ok || status == ReadStatus::no_new_data) return true;
+  notes.push_back(fmt::format("{}: {}", sensor.info().id, sensor.last_error()));
+  return false;
+}
+
+std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library,
+                                                const Board& board, std::vector<std::string>& notes) {
+  std::vector<std::unique_ptr<Sensor>> sensors;
+  for (const Role role : kRoles) {
+    if (role == Role::average && board.architecture != 0 && board.architecture < nvml::kAmpere) continue;
+    auto sensor = make(library, board, role);
+    if (answers(*sensor, notes)) sensors.push_back(std::move(sensor));
+  }
+  return sensors;
+}
+
+class NvmlFamily : public SensorFamily {
+ public:
+  std::string name() const override { return "nvml"; }
+
+  std::vector<SensorInfo> list(std::vector<std::string>& notes) override {
+    std::vector<SensorInfo> infos;
+    std::string reason;
+    const auto library = Library::open(&reason);
+    if (!library) {
+      notes.push_back("NVML (NVIDIA boards): " + reason);
+      return infos;
+    }
+    for (const auto& board : library->boards())
+      for (const auto& sensor : sensors_of(library, board, notes)) infos.push_back(sensor->info());
+    return infos;
+  }
+
+  std::unique_ptr<Sensor> open(const std::string& id) override {
+    std::string reason;
+    const auto library = Library::open(&reason);
+    if (!library) throw UserError(fmt::format("sensor {}: NVML does not open: {}", id, reason));
+    const std::string rest = id.find(':') == std::string::npos ? "" : id.substr(id.find(':') + 1);
+    const std::string key = rest.substr(0, rest.find('/'));
+    const Board* board = library->find(key);
+    if (!board) {
+      std::string there;
+      for (const auto& b : library->boards())
+        there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
+      throw UserError(
+          fmt::format("sensor {}: NVML knows no such board; it has{}", id, there.empty() ? " none" : there));
+    }
+    std::vector<std::string> notes;
+    if (rest.find('/') == std::string::npos) {
+      auto sensors = sensors_of(library, *board, notes);
+      if (sensors.empty())
+        throw UserError(fmt::format("sensor {}: {} answers no power or energy question:\n  {}", id,
+                                    board->name, fmt::join(notes, "\n  ")));
+      return std::move(sensors.front());
+    }
+    const std::string role = rest.substr(rest.find('/') + 1);
+    std::vector<std::string> names;
+    for (const Role r : kRoles) {
+      if (name_of(r) == role) {
+        auto sensor = make(library, *board, r);
+        if (answers(*sensor, notes)) return sensor;
+        throw UserError(fmt::format("sensor {} is not available: {}", id, sensor->last_error()));
+      }
+      names.push_back(name_of(r));
+    }
+    throw UserError(
+        fmt::format("sensor {}: no sensor \"{}\" on a board{}", id, role, suggestion(role, names)));
+  }
+
+  std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address,
+                                                  bool is_cpu, std::vector<std::string>& notes) override {
+    if (is_cpu) return {};
+    std::string reason;
+    const auto library = Library::open(&reason);
+    if (!library) {
+      notes.push_back("NVML (NVIDIA boards): " + reason);
+      return {};
+    }
+    const Board* board = library->match(uuid, pci_address);
+    if (!board) {
+      notes.push_back(
+          fmt::format("NVML (NVIDIA boards): none of its {} boards has this device's UUID or PCI address",
+                      library->boards().size()));
+      return {};
+    }
+    return sensors_of(library, *board, notes);
+  }
+
+  std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string& pci_address) override {
+    return make_nvml_monitor(uuid, pci_address);
+  }
+  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+    if (control == "nvml") return make_nvml_monitor("0");
+    return control.starts_with("nvml:") ? make_nvml_monitor(control.substr(5)) : nullptr;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SensorFamily> make_nvml_family() { return std::make_unique<NvmlFamily>(); }
+
+}  // namespace ergotune

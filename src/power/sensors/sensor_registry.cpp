@@ -1,0 +1,87 @@
+// The table of sensor families, and the questions asked of all of them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
+#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/sysfs_sensor.hpp"
+
+namespace ergotune {
+namespace {
+
+/// What a stored calibration knows replaces what is known of the sensor's type.
+std::unique_ptr<Sensor> calibrated(std::unique_ptr<Sensor> sensor) {
+  SensorInfo info = sensor->info();
+  if (apply_stored_calibration(info)) sensor->set_info(info);
+  return sensor;
+}
+
+/// Best first: a device's own sensors before those of the package or node it sits in.
+std::vector<std::unique_ptr<SensorFamily>> make_families() {
+  std::vector<std::unique_ptr<SensorFamily>> families;
+  families.push_back(make_nvml_family());
+  families.push_back(make_amdgpu_family());
+  families.push_back(make_tegra_family());
+  families.push_back(make_pm_counters_family());
+  families.push_back(make_rapl_family());
+  families.push_back(make_powersensor3_family());
+  families.push_back(make_powersensor2_family());
+  families.push_back(make_command_family());
+  return families;
+}
+
+}  // namespace
+
+std::vector<SensorInfo> list_sensors() {
+  std::vector<SensorInfo> all;
+  std::vector<std::string> notes;
+  for (const auto& family : make_families()) {
+    for (SensorInfo& info : family->list(notes)) {
+      apply_stored_calibration(info);
+      all.push_back(std::move(info));
+    }
+  }
+  return all;
+}
+
+std::unique_ptr<Sensor> open_sensor(const std::string& id) {
+  const std::string prefix = id.substr(0, id.find(':'));
+  std::vector<std::string> names;
+  for (const auto& family : make_families()) {
+    if (family->name() == prefix) return calibrated(family->open(id));
+    names.push_back(family->name());
+  }
+  throw UserError(
+      fmt::format("unknown sensor \"{}\": an id begins with its kind{}", id, suggestion(prefix, names)));
+}
+
+std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
+                                                        const std::string& pci_address, bool is_cpu,
+                                                        std::vector<std::string>* looked_for) {
+  std::vector<std::string> notes;
+  std::vector<std::unique_ptr<Sensor>> sensors;
+  for (const auto& family : make_families()) {
+    for (auto& sensor : family->for_device(uuid, pci_address, is_cpu, notes))
+      sensors.push_back(calibrated(std::move(sensor)));
+    // A device's own sensors are better than those of what surrounds it.
+    if (!sensors.empty()) break;
+  }
+  if (looked_for) looked_for->insert(looked_for->end(), notes.begin(), notes.end());
+  return sensors;
+}
+
+std::unique_ptr<BoardMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address) {
+  for (const auto& family : make_families())
+    if (auto monitor = family->monitor(uuid, pci_address)) return monitor;
+  return nullptr;
+}
+
+std::unique_ptr<BoardMonitor> monitor_for_control(const std::string& id) {
+  for (const auto& family : make_families())
+    if (auto monitor = family->monitor_of(id)) return monitor;
+  return id == "cpufreq" ? make_cpufreq_monitor() : nullptr;
+}
+
+}  // namespace ergotune

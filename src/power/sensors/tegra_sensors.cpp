@@ -1,0 +1,212 @@
+// NVIDIA Jetson (Tegra): INA3221 power monitors over sysfs, one channel per rail, in the layouts of two
+// drivers:
+//   hwmon (ina3221, JetPack 5 and later)   in{1..3}_label, in{1..3}_input mV, curr{1..3}_input mA
+//   iio (ina3221x, older)                  rail_name_{0..2}, in_power{0..2}_input mW (else voltage and
+//   current)
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ergotune/error.hpp"
+#include "power/sysfs_boards.hpp"
+#include "power/sensors/sysfs_sensor.hpp"
+
+namespace ergotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Rail {
+  std::string name;
+  fs::path power;             ///< mW; empty: from the two below
+  fs::path current, voltage;  ///< mA, mV
+  double update_period = 0;   ///< s; 0 when the driver does not tell
+};
+
+std::string label_of(const Sysfs& sysfs, const fs::path& chip, const fs::path& own_label, int channel) {
+  if (const auto text = sysfs.read(own_label); text && !text->empty()) return *text;
+  for (const char* kind : {"channel", "input"}) {
+    const std::string text =
+        device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+void find_hwmon(const Sysfs& sysfs, const fs::path& chip, std::vector<Rail>& rails) {
+  for (const auto& entry : sysfs.list(chip / "hwmon")) {
+    const fs::path folder = chip / "hwmon" / entry;
+    const auto interval = sysfs.read_integer(folder / "update_interval");  // ms
+    for (int channel = 1; channel <= 3; ++channel) {
+      Rail rail;
+      rail.current = folder / fmt::format("curr{}_input", channel);
+      rail.voltage = folder / fmt::format("in{}_input", channel);
+      if (!sysfs.exists(rail.current) || !sysfs.exists(rail.voltage)) continue;
+      rail.name = label_of(sysfs, chip, folder / fmt::format("in{}_label", channel), channel - 1);
+      rail.update_period = interval && *interval > 0 ? static_cast<double>(*interval) * 1e-3 : 0;
+      if (!rail.name.empty() && rail.name != "NC") rails.push_back(rail);
+    }
+  }
+}
+
+void find_iio(const Sysfs& sysfs, const fs::path& chip, std::vector<Rail>& rails) {
+  for (const auto& entry : sysfs.list(chip)) {
+    if (!entry.starts_with("iio") || !entry.ends_with("device0")) continue;  // iio:device0, iio_device0
+    const fs::path folder = chip / entry;
+    for (int channel = 0; channel < 3; ++channel) {
+      Rail rail;
+      rail.name = label_of(sysfs, chip, folder / fmt::format("rail_name_{}", channel), channel);
+      rail.power = folder / fmt::format("in_power{}_input", channel);
+      rail.current = folder / fmt::format("in_current{}_input", channel);
+      rail.voltage = folder / fmt::format("in_voltage{}_input", channel);
+      if (!sysfs.exists(rail.power)) rail.power.clear();
+      const bool usable = !rail.power.empty() || (sysfs.exists(rail.current) && sysfs.exists(rail.voltage));
+      if (usable && !rail.name.empty() && rail.name != "NC") rails.push_back(rail);
+    }
+  }
+}
+
+std::vector<Rail> find_rails(const Sysfs& sysfs) {
+  std::vector<Rail> rails;
+  for (const char* driver : {"/sys/bus/i2c/drivers/ina3221", "/sys/bus/i2c/drivers/ina3221x"})
+    for (const auto& entry : sysfs.list(driver)) {
+      if (entry.find("-00") == std::string::npos) continue;  // "1-0040": bus and address
+      find_hwmon(sysfs, fs::path(driver) / entry, rails);
+      find_iio(sysfs, fs::path(driver) / entry, rails);
+    }
+  return rails;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// The supply of the whole module, under its names on Nano, TX2, Xavier NX and Orin.
+bool is_module(const std::string& rail) {
+  return rail == "VDD_IN" || rail == "POM_5V_IN" || rail == "VIN" || rail == "VDD_CPU_GPU_CV_SOC_IN";
+}
+
+class TegraSensor : public SysfsSensor {
+ public:
+  TegraSensor(const Sysfs& sysfs, SensorInfo info, Rail rail)
+      : SysfsSensor(sysfs, std::move(info)), rail_(std::move(rail)) {}
+
+  ReadStatus read(std::vector<Reading>& out) override {
+    const double before = host_seconds();
+    double watts{};
+    if (!rail_.power.empty()) {
+      const auto milliwatts = sysfs_.read_integer(rail_.power);
+      if (!milliwatts) return fail(fmt::format("{} cannot be read", rail_.power.string()));
+      watts = static_cast<double>(*milliwatts) * 1e-3;
+    } else {
+      const auto milliamperes = sysfs_.read_integer(rail_.current),
+                 millivolts = sysfs_.read_integer(rail_.voltage);
+      if (!milliamperes || !millivolts) return fail(fmt::format("rail {} cannot be read", rail_.name));
+      watts = static_cast<double>(*milliamperes) * 1e-3 * static_cast<double>(*millivolts) * 1e-3;
+    }
+    // a rail that is switched off (railgating) reads zero: that is no measurement of a kernel
+    if (!(watts > 0)) return fail(fmt::format("rail {} reads {} W", rail_.name, watts));
+    out.push_back({0.5 * (before + host_seconds()), corrected(watts)});
+    return ReadStatus::ok;
+  }
+
+ private:
+  Rail rail_;
+};
+
+class TegraMonitor : public BoardMonitor {
+ public:
+  TegraMonitor(Sysfs sysfs, fs::path devfreq) : sysfs_(std::move(sysfs)), devfreq_(std::move(devfreq)) {
+    constexpr std::string_view kThermal = "/sys/class/thermal";
+    for (const auto& entry : sysfs_.list(kThermal)) {
+      const std::string type = sysfs_.read(fs::path(kThermal) / entry / "type").value_or("");
+      if (type == "GPU-therm" || type == "gpu-thermal") temperature_ = fs::path(kThermal) / entry / "temp";
+    }
+  }
+  BoardState read() override {
+    BoardState state;
+    if (const auto hertz = sysfs_.read_integer(devfreq_ / "cur_freq"); hertz && *hertz > 0)
+      state.core_clock_mhz = static_cast<double>(*hertz) * 1e-6;
+    // a thermal zone of a sleeping GPU gives an error, older ones -256000
+    if (const auto milli = temperature_.empty() ? std::nullopt : sysfs_.read_integer(temperature_);
+        milli && *milli > -100000)
+      state.temperature_c = static_cast<double>(*milli) * 1e-3;
+    return state;
+  }
+
+ private:
+  Sysfs sysfs_;
+  fs::path devfreq_, temperature_;
+};
+
+SensorInfo describe(const Rail& rail) {
+  SensorInfo info;
+  info.id = "tegra:" + rail.name;
+  info.name = "INA3221 rail " + rail.name;
+  info.kind = SensorKind::instantaneous_power;
+  info.scope = is_module(rail.name) ? SensorScope::module : SensorScope::rail;
+  info.driver = rail.power.empty() ? "ina3221" : "ina3221x";
+  info.unit_step = rail.power.empty() ? 0 : 1e-3;
+  info.update_period = rail.update_period;
+  return info;
+}
+
+class TegraFamily : public SensorFamily {
+ public:
+  std::string name() const override { return "tegra"; }
+
+  std::vector<SensorInfo> list(std::vector<std::string>& notes) override {
+    std::vector<SensorInfo> found;
+    for (const auto& rail : rails_) found.push_back(describe(rail));
+    // GPU rails first, the module's supply next: what "tegra" alone means
+    std::stable_sort(found.begin(), found.end(), [](const SensorInfo& a, const SensorInfo& b) {
+      const auto rank = [](const SensorInfo& info) {
+        return contains(info.id, "GPU") && info.scope == SensorScope::rail ? 0
+               : info.scope == SensorScope::module                         ? 1
+                                                                           : 2;
+      };
+      return rank(a) < rank(b);
+    });
+    if (found.empty()) notes.emplace_back("tegra: no INA3221 power monitor below /sys/bus/i2c/drivers");
+    return found;
+  }
+
+  std::unique_ptr<Sensor> open(const std::string& id) override {
+    std::vector<std::string> notes;
+    const SensorInfo info = choose_sensor(id, "tegra", list(notes), notes);
+    const auto rail = std::find_if(rails_.begin(), rails_.end(),
+                                   [&](const Rail& r) { return "tegra:" + r.name == info.id; });
+    return std::make_unique<TegraSensor>(sysfs_, info, *rail);
+  }
+
+  std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool is_cpu,
+                                                  std::vector<std::string>& notes) override {
+    std::vector<std::unique_ptr<Sensor>> sensors;
+    const std::string_view part = is_cpu ? "CPU" : "GPU";
+    for (const auto& info : list(notes))
+      if (contains(info.id, part) || info.scope == SensorScope::module) sensors.push_back(open(info.id));
+    std::stable_sort(sensors.begin(), sensors.end(), [&](const auto& a, const auto& b) {
+      return contains(a->info().id, part) && !contains(b->info().id, part);
+    });
+    return sensors;
+  }
+
+  std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string&) override {
+    return uuid.empty() ? nullptr : gpu_monitor();  // the CPU: these are the GPU's clock and temperature
+  }
+  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+    return control == "tegra" ? gpu_monitor() : nullptr;
+  }
+
+ private:
+  std::unique_ptr<BoardMonitor> gpu_monitor() const {
+    const fs::path folder = tegra_devfreq(sysfs_);
+    return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
+  }
+  Sysfs sysfs_ = Sysfs::from_environment();
+  std::vector<Rail> rails_ = find_rails(sysfs_);
+};
+
+}  // namespace
+
+std::unique_ptr<SensorFamily> make_tegra_family() { return std::make_unique<TegraFamily>(); }
+
+}  // namespace ergotune

@@ -1,0 +1,98 @@
+#include "problem/files/source_text.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace ergotune {
+namespace {
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// The position after the literal that begins at `at` (a quote); after the quote alone where it does not end
+/// on its line, as an apostrophe in an #error does not.
+std::size_t after_literal(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
+    if (text[i] == quote) return i + 1;
+    i += text[i] == '\\';
+  }
+  return at + 1;
+}
+
+/// The same for R"mark(...)mark" that begins at `at` with the quote.
+std::size_t after_raw_string(std::string_view text, std::size_t at) {
+  const std::size_t open = text.find('(', at);
+  if (open == std::string_view::npos || open - at > 17) return after_literal(text, at);
+  const std::string end = ")" + std::string(text.substr(at + 1, open - at - 1)) + "\"";
+  const std::size_t found = text.find(end, open);
+  return found == std::string_view::npos ? text.size() : found + end.size();
+}
+
+/// The end of a // comment; a backslash at the end of a line takes the next one in.
+std::size_t after_line_comment(std::string_view text, std::size_t at) {
+  std::size_t end = text.find('\n', at);
+  const auto goes_on = [&] {
+    const std::string_view line = text.substr(at, end - at);
+    return line.ends_with('\\') || line.ends_with("\\\r");
+  };
+  while (end != std::string_view::npos && goes_on()) end = text.find('\n', end + 1);
+  return std::min(end, text.size());
+}
+
+/// True for the quote of 1'000 and of R"(.
+bool continues_number(std::string_view text, std::size_t at) {
+  if (at == 0 || text[at] != '\'') return false;
+  std::size_t begin = at;
+  while (begin > 0 && (in_word(text[begin - 1]) || text[begin - 1] == '\'' || text[begin - 1] == '.'))
+    --begin;
+  return begin < at && std::isdigit(static_cast<unsigned char>(text[begin]));
+}
+bool opens_raw_string(std::string_view text, std::size_t at) {
+  if (text[at] != '"' || at == 0 || text[at - 1] != 'R') return false;
+  std::size_t begin = at;
+  while (begin > 0 && in_word(text[begin - 1])) --begin;
+  const auto prefix = text.substr(begin, at - begin);
+  return prefix == "R" || prefix == "u8R" || prefix == "uR" || prefix == "UR" || prefix == "LR";
+}
+
+std::string without_blanks(const std::string& text) {
+  std::string tidy;
+  bool continued = false;  // a blank line ends a macro whose last line ends in a backslash: that one stays
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r'))
+      line.remove_suffix(1);
+    if (!line.empty() || continued) tidy.append(line).push_back('\n');
+    continued = line.ends_with('\\');
+    at = end + 1;
+  }
+  return tidy;
+}
+
+}  // namespace
+
+std::string without_comments(std::string_view text) {
+  std::string code;
+  bool lines_are_text = false;  // those of a raw string
+  for (std::size_t i = 0, end = 0; i < text.size(); i = end) {
+    end = i + 1;
+    const std::string_view two = text.substr(i, 2);
+    const std::size_t close = two == "/*" ? text.find("*/", i + 2) : std::string_view::npos;
+    if (two == "//" || close != std::string_view::npos) {
+      end = two == "//" ? after_line_comment(text, i) : close + 2;
+      code += ' ';
+      continue;
+    }
+    if (opens_raw_string(text, i)) {
+      end = after_raw_string(text, i);
+      lines_are_text = lines_are_text || text.substr(i, end - i).find('\n') != std::string_view::npos;
+    } else if ((text[i] == '"' || text[i] == '\'') && !continues_number(text, i)) {
+      end = after_literal(text, i);
+    }
+    code += text.substr(i, end - i);
+  }
+  return lines_are_text ? code : without_blanks(code);
+}
+
+}  // namespace ergotune

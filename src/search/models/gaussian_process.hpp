@@ -1,0 +1,66 @@
+// Gaussian process over the configurations of a search space, with its posterior kept up to date over a pool
+// of candidates: adding an observation costs one pass over the pool (Rasmussen and Williams, "Gaussian
+// Processes for Machine Learning", 2006, algorithm 2.1; the rank-one form of its Cholesky factor).
+//
+// The kernel is a product over the features (encoding.hpp) of one-dimensional kernels, looked up in tables
+// where a feature takes few distinct values. Its variance and the mean are found in closed form, length
+// scales and noise by the marginal likelihood with log-normal priors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "search/models/encoding.hpp"
+
+namespace ergotune::search {
+
+class GaussianProcess {
+ public:
+  explicit GaussianProcess(const SearchSpace& space);
+  GaussianProcess(GaussianProcess&&) noexcept;
+  GaussianProcess& operator=(GaussianProcess&&) noexcept;
+  ~GaussianProcess();
+
+  /// The candidates that predictions are wanted for. Costs one pass per observation.
+  void set_pool(std::vector<ConfigurationIndex> pool);
+  const std::vector<ConfigurationIndex>& pool() const;
+
+  /// Adds an observation's place; its value comes with set_values().
+  void observe(ConfigurationIndex index);
+  std::size_t observations() const;
+  /// The observed values, in the order they were observed: what they mean may change as more is known.
+  void set_values(std::span<const double> values);
+  /// Adjusts length scales and noise to the values set last; `effort` scales the number of trials. The
+  /// posterior follows with the next set_pool() or refit_pool(), one of which must come before the next
+  /// observe() or predict().
+  void fit(double effort = 1);
+  /// What fitting has found.
+  struct Scales {
+    std::vector<double> log_length;  ///< per feature
+    double log_noise = 0, share_logit = 0;
+  };
+  Scales scales() const;
+  /// What is thought of them beforehand: their logarithms (logits) with the standard deviation `spread`. Follows with the
+  /// next set_pool() or refit_pool() where something was observed.
+  void suppose(const Scales& scales, double spread);
+  /// One more feature, a number in [0, 1] for each configuration, with the length scale it is thought to have; before
+  /// anything is observed.
+  void add_feature(std::function<float(ConfigurationIndex)> value, double length);
+  /// Share of the values' variance that the model foretells, each from all the others.
+  double foretold() const;
+  /// Multiplications that it takes, about.
+  double operations_of_fit() const;
+  void refit_pool();
+
+  /// Mean and standard deviation over the pool, in the units of the values.
+  void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune::search

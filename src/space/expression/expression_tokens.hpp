@@ -1,0 +1,50 @@
+// The words of an expression, one after the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
+
+namespace ergotune {
+
+enum class TokenKind { end, number, text, name, symbol };
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string_view spelling;  // of names and symbols
+  Value value;                // of numbers and texts
+  bool too_large = false;     // 2^63: only fit to follow a minus
+  std::size_t offset = 0;
+};
+
+/// The text, or where it is long what of it is near `offset`: for messages.
+std::string excerpt(std::string_view text, std::size_t offset = 0);
+
+class Tokens {
+ public:
+  /// Reads the first. Both outlive this object; `place` as in Expression::parse.
+  Tokens(std::string_view text, const SourcePlace& place) : text_(text), place_(place) { advance(); }
+
+  const Token& current() const { return token_; }
+  /// Reads the next; at the end it stays there. Throws UserError for what is no word.
+  void advance();
+  std::string_view text() const { return text_; }
+  /// Throws a UserError that points at `offset`.
+  [[noreturn]] void fail(std::size_t offset, const std::string& message) const;
+
+ private:
+  void read_number();
+  void read_hexadecimal();
+  void finish_number(std::size_t end);
+  void read_text(char quote);
+  std::string read_escape(std::size_t at) const;
+  void read_name();
+
+  std::string_view text_;
+  const SourcePlace& place_;
+  std::size_t position_ = 0;
+  Token token_;
+};
+
+}  // namespace ergotune

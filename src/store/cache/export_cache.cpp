@@ -1,0 +1,130 @@
+// Kernel Tuner caches.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "store/formats/export.hpp"
+#include "store/cache/cache_quantities.hpp"
+#include "store/formats/export_names.hpp"
+#include "store/formats/json_values.hpp"
+
+namespace ergotune {
+
+namespace {
+
+constexpr double kSecondsToMilliseconds = 1e3;
+
+/// The key of a configuration: its values as Python prints them.
+std::string key_of(const Configuration& configuration) {
+  std::string key;
+  for (const Value& value : configuration) key.append(key.empty() ? "" : ",").append(value.to_string());
+  return key;
+}
+
+/// One row per configuration, as a cache holds one entry: the first usable one.
+std::vector<const StoredRow*> one_per_configuration(const std::vector<StoredRow>& rows) {
+  std::map<Configuration, std::size_t> seen;
+  std::vector<const StoredRow*> result;
+  for (const StoredRow& row : rows) {
+    const auto [found, added] = seen.emplace(row.configuration, result.size());
+    if (added) {
+      result.push_back(&row);
+    } else if (!usable(result[found->second]->measurement.status) && usable(row.measurement.status)) {
+      result[found->second] = &row;
+    }
+  }
+  return result;
+}
+
+/// The objective under Kernel Tuner's name, where it is a single recorded value; its dashboard looks for it
+/// in every entry.
+std::string cache_objective(const ResultSet& results) {
+  const auto has = [&](const StoredRow& row) {
+    return !usable(row.measurement.status) || row.measurement.value(results.objective).has_value();
+  };
+  if (results.objective == "time" || !std::all_of(results.rows.begin(), results.rows.end(), has))
+    return "time";
+  for (const StoredRow& row : results.rows) {
+    const auto found = row.measurement.quantities.find(results.objective);
+    if (found != row.measurement.quantities.end()) return cache_name(found->first, found->second);
+  }
+  return results.objective;
+}
+
+Json entry_json(const ResultSet& results, const StoredRow& row, const std::string& objective) {
+  const Measurement& m = row.measurement;
+  Json entry = Json::object();
+  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
+    entry[results.parameters[p].name] = value_json(row.configuration[p]);
+  }
+  if (!usable(m.status)) {
+    // Older readers look for the word under the objective, newer ones under __error__.
+    entry[objective] = entry["time"] = entry["__error__"] = status_for_cache(m.status);
+    if (!m.message.empty()) entry["error_message"] = m.message;
+  }
+  for (const auto& [name, quantity] : m.quantities) {
+    const std::string key = cache_name(name, quantity);
+    if (entry.contains(key) || !std::isfinite(quantity.value)) continue;
+    entry[key] = quantity.value / cache_scale(key);
+  }
+  if (!m.times.empty()) {
+    Json& times = entry["times"] = Json::array();
+    for (const double time : m.times) times.push_back(time * kSecondsToMilliseconds);
+  }
+  for (const auto& [name, value] : m.metrics) {
+    if (!entry.contains(name) && std::isfinite(value)) entry[name] = value;
+  }
+  entry["compile_time"] = m.compile_seconds * kSecondsToMilliseconds;
+  entry["verification_time"] = m.verify_seconds * kSecondsToMilliseconds;
+  entry["benchmark_time"] = m.measure_seconds * kSecondsToMilliseconds;
+  entry["strategy_time"] = 0;
+  entry["framework_time"] = m.tuner_seconds * kSecondsToMilliseconds;
+  if (m.finished_at > 0) entry["timestamp"] = cache_time_stamp(m.finished_at);
+  return entry;
+}
+
+Json head_json(const ResultSet& results, const std::string& objective) {
+  Json keys = Json::array(), values = Json::object();
+  for (const Parameter& parameter : results.parameters) {
+    keys.push_back(parameter.name);
+    Json& list = values[parameter.name] = Json::array();
+    for (const Value& value : parameter.values) list.push_back(value_json(value));
+  }
+  Json head{{"device_name", results.device}, {"kernel_name", results.kernel}};
+  // Kernel Tuner compares the problem size where there is one; the problem knows it only when it came from
+  // T1.
+  Json sizes = Json::array();
+  for (const char* axis : {"problem_size_x", "problem_size_y", "problem_size_z"}) {
+    const auto found = results.constants.find(axis);
+    if (found == results.constants.end()) break;
+    sizes.push_back(value_json(found->second));
+  }
+  if (!sizes.empty()) head["problem_size"] = sizes;
+  head["tune_params_keys"] = keys;
+  head["tune_params"] = values;
+  head["objective"] = objective;
+  if (results.provenance != Provenance::measured) head["provenance"] = to_string(results.provenance);
+  return head;
+}
+
+}  // namespace
+
+std::string to_kernel_tuner_cache(const ResultSet& results) {
+  const std::string objective = cache_objective(results);
+  std::string text = head_json(results, objective).dump(0, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += ",\n\"cache\": {";
+  bool first = true;
+  for (const StoredRow* row : one_per_configuration(results.rows)) {
+    text += fmt::format("{}\n{}: {}", first ? "" : ",", dump(Json(key_of(row->configuration))),
+                        dump(entry_json(results, *row, objective)));
+    first = false;
+  }
+  // Kernel Tuner's own closing, by which it and its dashboard tell a closed file.
+  text += first ? "\n}\n}" : "}\n}";
+  return text;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,74 @@
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "store/sqlite/store.hpp"
+
+namespace ergotune {
+namespace {
+
+int standing(Status status) { return status == Status::ok ? 2 : usable(status) ? 1 : 0; }
+
+/// What is known of one configuration while its rows go by.
+struct Found {
+  std::optional<StoredRow> search;     ///< the best of its search rows
+  std::optional<StoredRow> confirmed;  ///< the last, if nothing was searched since
+  std::int64_t run = 0;                ///< that measured the last rounds of a confirmation, on this board
+  std::string board;
+  int rounds = 0;
+};
+
+}  // namespace
+
+std::string to_string(RowKind kind) {
+  switch (kind) {
+    case RowKind::confirmation: return "confirmation";
+    case RowKind::confirmed: return "confirmed";
+    case RowKind::reference: return "reference";
+    case RowKind::search: break;
+  }
+  return "search";
+}
+
+std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs) {
+  std::map<std::int64_t, const RunInfo*> run_of;
+  for (const RunInfo& run : runs) run_of[run.id] = &run;
+  std::map<Configuration, std::size_t> seen;
+  std::vector<Found> found;
+  for (StoredRow& row : rows) {
+    if (row.kind == RowKind::reference) continue;
+    if (row.kind == RowKind::confirmation && !seen.contains(row.configuration)) continue;
+    const auto [place, added] = seen.emplace(row.configuration, found.size());
+    if (added) found.emplace_back();
+    Found& of = found[place->second];
+    if (row.kind == RowKind::confirmation) {
+      if (of.run != row.run || of.board != row.board) of.rounds = 0;
+      of.run = row.run;
+      of.board = row.board;
+      ++of.rounds;
+      continue;
+    }
+    if (row.kind == RowKind::confirmed) {
+      // A confirmation that could not be made takes nothing from what the search measured; a wrong result does.
+      if (of.search && !usable(row.measurement.status) && row.measurement.status != Status::wrong_result) continue;
+      if (const auto run = run_of.find(row.run); run != run_of.end()) {
+        row.confirmed_for = run->second->objective;
+        row.rounds = of.rounds > 0 && of.run == row.run ? of.rounds : run->second->confirmed;
+        row.certainty = run->second->certainty;
+      }
+      of.confirmed = std::move(row);
+      continue;
+    }
+    of.confirmed.reset();
+    const int before = of.search ? standing(of.search->measurement.status) : -1;
+    if (standing(row.measurement.status) > before || before == 0) of.search = std::move(row);
+  }
+  std::vector<StoredRow> result;
+  for (Found& of : found) {
+    if (of.confirmed && of.search) of.confirmed->searched = std::move(of.search->measurement);
+    result.push_back(std::move(of.confirmed ? *of.confirmed : *of.search));
+  }
+  return result;
+}
+
+}  // namespace ergotune

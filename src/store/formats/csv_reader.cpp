@@ -1,0 +1,235 @@
+#include "store/formats/csv_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ergotune/error.hpp"
+#include "problem/tables/quantity.hpp"
+#include "store/cache/cache_quantities.hpp"
+#include "store/formats/distinct_values.hpp"
+#include "store/formats/text_source.hpp"
+
+namespace ergotune {
+
+namespace {
+
+constexpr std::string_view kErrorEnding = "_standard_error", kCountEnding = "_n";
+
+/// The cells of one record from `at` on, which is moved behind it. Quotes may hold commas and line ends.
+std::vector<std::string> next_record(const std::string& text, std::size_t& at, int& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\n') ++line;
+    if (quoted) {
+      if (c == '"' && text[at + 1] == '"') {  // behind its end a text has a zero
+        cells.back() += '"';
+        ++at;
+      } else if (c == '"') {
+        quoted = false;
+      } else {
+        cells.back() += c;
+      }
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (c == '\n') {
+      ++at;
+      break;
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+std::optional<double> number(const std::string& cell) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || end != cell.data() + cell.size()) return std::nullopt;
+  return value;
+}
+
+Value parameter_value(const std::string& cell) {
+  std::int64_t integer = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), integer);
+  if (error == std::errc() && end == cell.data() + cell.size()) return integer;
+  if (const auto real = number(cell)) return *real;
+  if (cell == "True" || cell == "true") return true;
+  if (cell == "False" || cell == "false") return false;
+  return cell;
+}
+
+/// What a column after the parameters holds.
+struct CsvColumn {
+  enum class Kind { status, value, standard_error, count, cost, message, ignore } kind = Kind::ignore;
+  std::string name;
+  double RowCosts::*cost = nullptr;
+};
+
+CsvColumn describe(const std::string& name, const std::vector<std::string>& header) {
+  const auto has = [&](std::string_view other) {
+    return std::find(header.begin(), header.end(), other) != header.end();
+  };
+  using Kind = CsvColumn::Kind;
+  if (name == "status") return {Kind::status, name};
+  if (name == "message") return {Kind::message, name};
+  if (name == "provenance" || name == "finished_at" || name == "warnings")
+    return {Kind::ignore, name};
+  if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
+  if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};
+  if (name == "measure_seconds") return {Kind::cost, name, &RowCosts::run};
+  if (name == "tuner_seconds") return {Kind::cost, name, &RowCosts::framework};
+  if (name.ends_with(kErrorEnding)) {
+    const std::string stem = name.substr(0, name.size() - kErrorEnding.size());
+    if (has(stem)) return {Kind::standard_error, stem};
+  }
+  if (name.ends_with(kCountEnding)) {
+    const std::string stem = name.substr(0, name.size() - kCountEnding.size());
+    if (has(stem)) return {Kind::count, stem};
+  }
+  return {Kind::value, name};
+}
+
+std::size_t parameter_columns(const std::vector<std::string>& header) {
+  const auto status = std::find(header.begin(), header.end(), "status");
+  if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
+  const auto quantity = std::find_if(header.begin(), header.end(), [](const std::string& name) {
+    const QuantityInfo* ours = quantity_info(name);
+    return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may well be a parameter
+  });
+  return static_cast<std::size_t>(quantity - header.begin());
+}
+
+struct RowValue {
+  double value = NAN, error = 0;
+  std::uint32_t n = 1;
+};
+
+class CsvReader {
+ public:
+  explicit CsvReader(const std::filesystem::path& file)
+      : text_(read_all(file, &cut_)),
+        header_(next_record(text_, at_, line_)),
+        parameters_(parameter_columns(header_)),
+        rows_(parameters_),
+        values_(parameters_) {
+    recording_.file = file;
+    if (parameters_ == 0 || parameters_ == header_.size())
+      fail(
+          "this is no recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
+          "parameters before a column \"status\" or \"time\" (a problem file is for tune, measure and space)",
+          1);
+    recording_.name = file.filename().string().substr(0, file.filename().string().find('.'));
+    for (std::size_t i = 0; i < parameters_; ++i)
+      recording_.parameters.push_back(recorded_parameter(header_[i]));
+    for (std::size_t i = parameters_; i < header_.size(); ++i)
+      columns_.push_back(describe(header_[i], header_));
+  }
+
+  Recording read() {
+    while (at_ < text_.size()) {
+      const int begins = line_;
+      const std::vector<std::string> cells = next_record(text_, at_, line_);
+      if (cells.size() == 1 && cells[0].empty()) continue;
+      const bool ends = text_[at_ - 1] == '\n';
+      if (cut_ && !ends) break;  // a number may be cut in the middle
+      if (cells.size() != header_.size()) {
+        if (ends)
+          fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
+        cut_ = true;
+        break;
+      }
+      add(cells, begins);
+    }
+    if (cut_)
+      recording_.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
+    else if (rows_.rows() > 0 && text_.back() != '\n')
+      recording_.warnings.push_back("its last line has no end: if the file was cut there, the last row's last value is cut as well");
+    rows_.finish(recording_);
+    values_.finish(recording_);
+    return std::move(recording_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message, int line) const {
+    throw UserError(message, {recording_.file.string(), line, 0});
+  }
+
+  void add(const std::vector<std::string>& cells, int line) {
+    Configuration configuration;
+    for (std::size_t i = 0; i < parameters_; ++i) configuration.push_back(parameter_value(cells[i]));
+    Status status = Status::ok;
+    RowCosts costs;
+    std::map<std::string, RowValue> found;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string& cell = cells[parameters_ + i];
+      if (columns_[i].kind == CsvColumn::Kind::status) {
+        const auto known = status_from(cell);
+        if (!known) fail(fmt::format("unknown status \"{}\"", cell), line);
+        status = *known;
+      } else if (columns_[i].kind == CsvColumn::Kind::message) {
+        if (!cell.empty()) recording_.messages[rows_.rows()] = cell;
+      } else if (const auto x = number(cell)) {  // an empty cell: nothing was measured
+        take(columns_[i], *x, found, costs);
+      }
+    }
+    for (const auto& [name, value] : found) {
+      if (!std::isnan(value.value))
+        rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
+    }
+    rows_.finish_row(values_.positions(configuration), status, costs);
+  }
+
+  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found,
+                   RowCosts& costs) {
+    switch (column.kind) {
+      case CsvColumn::Kind::value:
+        found[column.name].value = x;
+        break;
+      case CsvColumn::Kind::standard_error:
+        found[column.name].error = x;
+        break;
+      case CsvColumn::Kind::count:
+        found[column.name].n = static_cast<std::uint32_t>(x);
+        break;
+      case CsvColumn::Kind::cost:
+        costs.*column.cost = x;
+        costs.any = true;
+        break;
+      case CsvColumn::Kind::status:
+      case CsvColumn::Kind::message:
+      case CsvColumn::Kind::ignore:
+        break;
+    }
+  }
+
+  /// What was read several times was measured; of the rest only names tell.
+  bool is_metric(const std::string& name) const {
+    const bool counted =
+        std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
+    return !counted && !is_observed(name) && quantity_info(name) == nullptr;
+  }
+
+  bool cut_ = false;
+  std::string text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::vector<std::string> header_;
+  std::size_t parameters_;
+  std::vector<CsvColumn> columns_;
+  Recording recording_;
+  RecordingBuilder rows_;
+  DistinctValues values_;
+};
+
+}  // namespace
+
+Recording read_csv(const std::filesystem::path& file) { return CsvReader(file).read(); }
+
+}  // namespace ergotune

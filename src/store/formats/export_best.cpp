@@ -1,0 +1,89 @@
+// What applications use: C headers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "store/formats/export.hpp"
+
+namespace ergotune {
+
+namespace {
+
+/// "NVIDIA A100-PCIE-40GB" -> "NVIDIA_A100_PCIE_40GB"
+std::string macro_name(const std::string& text) {
+  std::string result;
+  for (const unsigned char c : text) {
+    const char next = std::isalnum(c) ? static_cast<char>(std::toupper(c)) : '_';
+    if (next == '_' && (result.empty() || result.back() == '_')) continue;
+    result += next;
+  }
+  while (!result.empty() && result.back() == '_') result.pop_back();
+  return result.empty() ? "UNKNOWN" : result;
+}
+
+/// A name or value of a file from elsewhere ends no line of the header, behind which it would be compiled.
+std::string in_one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
+/// C has no True: a macro's value must mean something to its preprocessor.
+std::string macro_value(const Value& value) {
+  if (value.is_bool()) return value.truthy() ? "1" : "0";
+  return in_one_line(value.to_string());
+}
+
+/// Text that cannot end a comment early.
+std::string in_comment(std::string text) {
+  for (auto at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "* /");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string provenance_of(const Measurement& m) {
+  for (const auto& [name, quantity] : m.quantities) {
+    if (quantity.provenance != Provenance::measured) return to_string(quantity.provenance);
+  }
+  return to_string(Provenance::measured);
+}
+
+std::string block(const BestResult& best) {
+  std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device),
+                                 in_comment(best.objective), provenance_of(best.measurement));
+  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
+    if (best.parameters[p].kind == ParameterKind::code) continue;
+    text += fmt::format("; run at {} = {}", best.parameters[p].name, best.configuration[p].to_string());
+  }
+  text += " */\n";
+  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
+    if (best.parameters[p].kind != ParameterKind::code) continue;
+    text += fmt::format("#define {} {}\n", in_one_line(best.parameters[p].name), macro_value(best.configuration[p]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_c_header(const std::vector<BestResult>& best) {
+  const std::string problem = best.empty() ? "problem" : best.front().problem;
+  const std::string name = macro_name(problem);
+  const std::string guard = fmt::format("{}{}_TUNED_H", std::isdigit(static_cast<unsigned char>(name[0])) ? "PROBLEM_" : "", name);
+  std::string text = fmt::format(
+      "/* Tuned parameters of {}, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
+      "#ifndef {}\n#define {}\n\n",
+      in_comment(problem), guard, guard);
+  std::set<std::string> devices;
+  for (const BestResult& entry : best) {
+    const std::string target = macro_name(entry.device);
+    if (entry.problem != problem) continue;  // its macros may have the same names
+    if (!devices.insert(target).second) continue;  // the first entry of a device holds
+    text +=
+        fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
+  }
+  if (!best.empty()) text += fmt::format("#else /* default */\n{}#endif\n", block(best.front()));
+  return text + fmt::format("\n#endif /* {} */\n", guard);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,159 @@
+#include "store/formats/json_values.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/json_depth.hpp"
+#include "ergotune/error.hpp"
+
+namespace ergotune {
+
+namespace {
+
+Provenance provenance_from(const std::string& name) {
+  for (const Provenance provenance :
+       {Provenance::measured, Provenance::replayed, Provenance::simulated, Provenance::modelled}) {
+    if (to_string(provenance) == name) return provenance;
+  }
+  throw Error("unknown provenance \"" + name + "\" in a stored row");
+}
+
+}  // namespace
+
+Json number_json(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+double number_from(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const auto word = json.get<std::string>();
+  if (word == "inf") return std::numeric_limits<double>::infinity();
+  if (word == "-inf") return -std::numeric_limits<double>::infinity();
+  if (word != "nan") throw Error("not a number: " + word);
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+Json value_json(const Value& value) {
+  if (value.is_real() && !std::isfinite(value.as_real())) return Json{{"real", number_json(value.as_real())}};
+  return std::visit([](const auto& x) { return Json(x); }, value.data());
+}
+
+Value value_from(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_object()) return number_from(json.at("real"));
+  return json.get<std::string>();
+}
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string configuration_text(const Configuration& configuration) {
+  Json json = Json::array();
+  for (const Value& value : configuration) json.push_back(value_json(value));
+  return dump(json);
+}
+
+namespace {
+
+/// Gives `read` what a store's text says. Throws Error for a text that ergotune did not write like that: its row is damaged.
+template <class Read>
+void undamaged(const std::string& text, Read&& read) {
+  try {
+    const auto json = parse_json<Json>(text);
+    read(json);
+  } catch (const Json::exception&) {
+    throw Error("invalid JSON: " + text.substr(0, 60));
+  }
+}
+
+}  // namespace
+
+Configuration configuration_from(const std::string& text) {
+  Configuration configuration;
+  undamaged(text, [&](const Json& json) {
+    for (const Json& value : json) configuration.push_back(value_from(value));
+  });
+  return configuration;
+}
+
+std::vector<std::string> words_from(const std::string& text) {
+  std::vector<std::string> words;
+  undamaged(text, [&](const Json& json) { words = json.get<std::vector<std::string>>(); });
+  return words;
+}
+
+std::vector<double> times_from(const std::string& text) {
+  std::vector<double> times;
+  undamaged(text, [&](const Json& json) {
+    for (const Json& time : json) times.push_back(number_from(time));
+  });
+  return times;
+}
+
+std::string numbers_text(const std::map<std::string, double>& numbers) {
+  Json json = Json::object();
+  for (const auto& [name, value] : numbers) json[name] = number_json(value);
+  return dump(json);
+}
+
+std::map<std::string, double> numbers_from(const std::string& text) {
+  std::map<std::string, double> numbers;
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, value] : json.items()) numbers[name] = number_from(value);
+  });
+  return numbers;
+}
+
+std::string metric_errors_text(const Measurement& measurement) {
+  Json json = Json::object();
+  for (const auto& [name, error] : measurement.metric_errors) {
+    const double degrees = measurement.degrees(name);
+    json[name] = degrees > 0 ? Json{number_json(error), degrees} : number_json(error);
+  }
+  return dump(json);
+}
+
+void metric_errors_from(const std::string& text, Measurement& measurement) {
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, error] : json.items()) {
+      measurement.metric_errors[name] = number_from(error.is_array() ? error.at(0) : error);
+      if (error.is_array()) measurement.metric_degrees[name] = number_from(error.at(1));
+    }
+  });
+}
+
+std::string quantities_text(const Measurement& measurement) {
+  Json json = Json::object();
+  for (const auto& [name, quantity] : measurement.quantities) {
+    Json& entry = json[name];
+    entry = {{"value", number_json(quantity.value)},
+             {"standard_error", number_json(quantity.standard_error)},
+             {"n", quantity.n},
+             {"method", quantity.method},
+             {"provenance", to_string(quantity.provenance)}};
+    if (!quantity.sensor.empty()) entry["sensor"] = quantity.sensor;
+    if (quantity.degrees > 0) entry["degrees"] = quantity.degrees;
+  }
+  return dump(json);
+}
+
+void quantities_from(const std::string& text, Measurement& measurement) {
+  undamaged(text, [&](const Json& json) {
+    for (const auto& [name, entry] : json.items()) {
+      Quantity& quantity = measurement.quantities[name];
+      quantity.value = number_from(entry.at("value"));
+      quantity.standard_error = number_from(entry.at("standard_error"));
+      quantity.n = entry.at("n");
+      quantity.method = entry.at("method");
+      quantity.provenance = provenance_from(entry.at("provenance"));
+      if (entry.contains("sensor")) quantity.sensor = entry.at("sensor");
+      if (entry.contains("degrees")) quantity.degrees = number_from(entry.at("degrees"));
+    }
+  });
+}
+
+}  // namespace ergotune

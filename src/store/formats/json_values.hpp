@@ -1,0 +1,40 @@
+// Values and measurements as JSON: the columns of the store, and parts of the exports.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ergotune/result.hpp"
+#include "ergotune/space.hpp"
+
+namespace ergotune {
+
+using Json = nlohmann::ordered_json;
+
+/// Numbers that JSON lacks travel as "nan", "inf", "-inf".
+Json number_json(double x);
+double number_from(const Json& json);
+
+Json value_json(const Value& value);
+Value value_from(const Json& json);
+
+/// One line, whatever bytes the strings hold.
+std::string dump(const Json& json);
+
+std::string configuration_text(const Configuration& configuration);
+/// Those that read a column of the store throw Error where it is damaged.
+Configuration configuration_from(const std::string& text);
+std::vector<std::string> words_from(const std::string& text);
+std::vector<double> times_from(const std::string& text);
+
+std::string numbers_text(const std::map<std::string, double>& numbers);
+std::map<std::string, double> numbers_from(const std::string& text);
+
+/// Standard errors of metrics by name; with degrees of freedom as [standard error, degrees].
+std::string metric_errors_text(const Measurement& measurement);
+void metric_errors_from(const std::string& text, Measurement& measurement);
+
+std::string quantities_text(const Measurement& measurement);
+void quantities_from(const std::string& text, Measurement& measurement);
+
+}  // namespace ergotune

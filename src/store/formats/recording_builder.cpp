@@ -1,0 +1,177 @@
+#include "store/formats/recording_builder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ergotune {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// Up to this many values a search from the last hit on is faster than hashing.
+constexpr std::size_t kShortList = 64;
+
+template <class T>
+void move_to_end(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+  std::vector<T>().swap(from);
+}
+
+}  // namespace
+
+ValueIndex::ValueIndex(const std::vector<Value>& values) : values_(values) {
+  all_integers_ = std::all_of(values.begin(), values.end(), [](const Value& v) { return v.is_integer(); });
+  if (!all_integers_) return;
+  if (values.size() <= kShortList) {
+    for (const Value& value : values) integers_.push_back(value.as_integer());
+  } else {
+    std::uint32_t at = 0;
+    for (const Value& value : values) by_integer_.emplace(value.as_integer(), at++);
+  }
+}
+
+std::uint32_t ValueIndex::find(std::int64_t value) {
+  if (!all_integers_) return find(Value(value));
+  if (!by_integer_.empty()) {
+    const auto found = by_integer_.find(value);
+    return found == by_integer_.end() ? npos : found->second;
+  }
+  // Recorded spaces are walked in order, so the value is mostly the last one or the next.
+  const auto size = static_cast<std::uint32_t>(integers_.size());
+  for (std::uint32_t step = 0; step < size; ++step) {
+    std::uint32_t i = last_ + step;
+    if (i >= size) i -= size;
+    if (integers_[i] == value) return last_ = i;
+  }
+  return npos;
+}
+
+std::uint32_t ValueIndex::find(const Value& value) {
+  const auto found = std::find(values_.begin(), values_.end(), value);
+  return found == values_.end() ? npos : static_cast<std::uint32_t>(found - values_.begin());
+}
+
+std::size_t RecordingBuilder::column(std::string_view name, bool is_metric) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].name == name) return i;
+  }
+  Column column;
+  column.name = std::string(name);
+  column.is_metric = is_metric;
+  column.value.assign(rows(), kNone);
+  column.standard_error.assign(rows(), 0.0f);
+  column.n.assign(rows(), 1);
+  columns_.push_back(std::move(column));
+  return columns_.size() - 1;
+}
+
+void RecordingBuilder::set(std::size_t index, double value, double standard_error, std::uint32_t n) {
+  Column& column = columns_[index];
+  column.current = value;
+  column.has_value = true;
+  if (n == 0) return;
+  column.current_error = standard_error;
+  column.current_n = n;
+}
+
+void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
+  Column& column = columns_[index];
+  column.current_degrees = degrees;
+  column.degrees.resize(rows(), 0.0f);
+  column.has_degrees = true;
+}
+
+void RecordingBuilder::set_statistics(std::size_t index, double mean, double standard_error,
+                                      std::uint32_t n) {
+  Column& column = columns_[index];
+  column.current_error = standard_error;
+  column.current_n = n;
+  column.has_mean = true;
+  if (!column.has_value) column.current = mean;
+}
+
+void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs) {
+  for (Column& column : columns_) {
+    const bool there = column.has_value || column.has_mean;
+    column.value.push_back(there ? column.current : kNone);
+    column.standard_error.push_back(static_cast<float>(column.current_error));
+    column.n.push_back(std::max(column.current_n, 1u));
+    if (column.has_degrees) column.degrees.push_back(static_cast<float>(column.current_degrees));
+  }
+  positions_.insert(positions_.end(), positions, positions + dimensions_);
+  statuses_.push_back(status);
+  compile_.push_back(static_cast<float>(costs.compile));
+  verify_.push_back(static_cast<float>(costs.verify));
+  run_.push_back(static_cast<float>(costs.run));
+  framework_.push_back(static_cast<float>(costs.framework));
+  any_costs_ = any_costs_ || costs.any;
+  drop_row();
+}
+
+void RecordingBuilder::drop_row() {
+  for (Column& column : columns_) {
+    column.current = column.current_error = column.current_degrees = 0;
+    column.current_n = 0;
+    column.has_value = column.has_mean = false;
+  }
+}
+
+void RecordingBuilder::append(RecordingBuilder& other) {
+  for (Column& column : other.columns_) {
+    Column& mine = columns_[this->column(column.name, column.is_metric)];
+    move_to_end(mine.value, column.value);
+    move_to_end(mine.standard_error, column.standard_error);
+    move_to_end(mine.n, column.n);
+  }
+  move_to_end(positions_, other.positions_);
+  move_to_end(statuses_, other.statuses_);
+  move_to_end(compile_, other.compile_);
+  move_to_end(verify_, other.verify_);
+  move_to_end(run_, other.run_);
+  move_to_end(framework_, other.framework_);
+  any_costs_ = any_costs_ || other.any_costs_;
+  for (Column& column : columns_) {  // columns that the other did not have
+    column.value.resize(rows(), kNone);
+    column.standard_error.resize(rows(), 0.0f);
+    column.n.resize(rows(), 1);
+  }
+}
+
+void RecordingBuilder::map_positions(const std::vector<std::vector<std::uint32_t>>& extra,
+                                     const std::vector<Parameter>& parameters) {
+  for (std::size_t i = 0; i < positions_.size(); ++i) {
+    const std::size_t p = i % dimensions_;
+    const auto known = static_cast<std::uint32_t>(parameters[p].values.size());
+    if (positions_[i] >= known) positions_[i] = extra[p][positions_[i] - known];
+  }
+}
+
+void RecordingBuilder::finish(Recording& recording) {
+  for (Column& column : columns_) {
+    if (std::all_of(column.value.begin(), column.value.end(), [](double x) { return std::isnan(x); }))
+      continue;
+    RecordedColumn result;
+    result.name = std::move(column.name);
+    result.is_metric = column.is_metric;
+    result.value = std::move(column.value);
+    const auto& error = column.standard_error;
+    if (std::any_of(error.begin(), error.end(), [](float x) { return x != 0; })) {
+      result.standard_error = std::move(column.standard_error);
+    }
+    if (std::any_of(column.n.begin(), column.n.end(), [](std::uint32_t n) { return n != 1; })) {
+      result.n = std::move(column.n);
+    }
+    result.degrees = std::move(column.degrees);
+    recording.columns.push_back(std::move(result));
+  }
+  recording.positions = std::move(positions_);
+  recording.statuses = std::move(statuses_);
+  if (!any_costs_) return;
+  recording.compile_seconds = std::move(compile_);
+  recording.verify_seconds = std::move(verify_);
+  recording.run_seconds = std::move(run_);
+  recording.framework_seconds = std::move(framework_);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,85 @@
+// Builds a recording row by row, with columns as they turn up. Blocks of a file are built apart and joined.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/formats/recording.hpp"
+
+namespace ergotune {
+
+/// The values a parameter can take, found by what a file holds. Values it does not know are added at the end.
+class ValueIndex {
+ public:
+  ValueIndex() = default;
+  explicit ValueIndex(const std::vector<Value>& values);
+  /// Position of a value; npos when it is not among them.
+  static constexpr std::uint32_t npos = ~std::uint32_t{0};
+  std::uint32_t find(std::int64_t value);
+  std::uint32_t find(const Value& value);
+
+ private:
+  std::vector<std::int64_t>
+      integers_;  // positions of a short list of integers, searched from the last hit on
+  std::unordered_map<std::int64_t, std::uint32_t> by_integer_;
+  std::vector<Value> values_;
+  std::uint32_t last_ = 0;
+  bool all_integers_ = false;
+};
+
+/// Costs of one configuration, s.
+struct RowCosts {
+  double compile = 0, verify = 0, run = 0, framework = 0;
+  bool any = false;
+};
+
+class RecordingBuilder {
+ public:
+  explicit RecordingBuilder(std::size_t dimensions) : dimensions_(dimensions) {}
+
+  /// Number of a column, made at first use.
+  std::size_t column(std::string_view name, bool is_metric);
+  /// Sets what the row being built has in a column. Later calls win, except that a value given with n = 0
+  /// keeps an n and standard error already there (a mean beside its list of readings).
+  void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
+  /// The degrees of freedom of what set() gave; where no row has any, n - 1 is taken.
+  void set_degrees(std::size_t column, double degrees);
+  void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
+  void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs);
+  /// Forgets what was set since the last finished row.
+  void drop_row();
+
+  std::size_t rows() const { return statuses_.size(); }
+  /// Appends another builder's rows (columns are matched by name) and empties it.
+  void append(RecordingBuilder& other);
+  /// Replaces positions beyond the parameters' values by those of `extra` (by parameter, in the order met).
+  void map_positions(const std::vector<std::vector<std::uint32_t>>& extra,
+                     const std::vector<Parameter>& parameters);
+  /// Hands everything over; columns with nothing in them are dropped.
+  void finish(Recording& recording);
+
+ private:
+  struct Column {
+    std::string name;
+    bool is_metric = false;
+    std::vector<double> value;
+    std::vector<float> standard_error;
+    std::vector<std::uint32_t> n;
+    std::vector<float> degrees;  ///< empty until one is given
+    // the row being built
+    double current = 0, current_error = 0, current_degrees = 0;
+    std::uint32_t current_n = 0;
+    bool has_value = false, has_mean = false, has_degrees = false;
+  };
+  std::size_t dimensions_;
+  std::vector<Column> columns_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<Status> statuses_;
+  std::vector<float> compile_, verify_, run_, framework_;
+  bool any_costs_ = false;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,73 @@
+#include "store/sqlite/failure_groups.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace ergotune {
+namespace {
+
+bool is_digit(const std::string& text, std::size_t at) {
+  return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
+}
+
+/// The words without what differs between configurations.
+std::string kind_of(const std::string& message) {
+  // Names of scratch files end in letters of chance: ergotune-host-Xa81kP, and PoCL's tempfile_Xa81kP.cl.
+  constexpr std::string_view kScratch[] = {"ergotune-", "tempfile_"};
+  std::string kind;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    if (is_digit(message, i)) {  // 3, 3.25, 1e-05: one number
+      while (is_digit(message, i + 1) || (message.compare(i + 1, 1, ".") == 0 && is_digit(message, i + 2)) ||
+             (message.compare(i + 1, 2, "e-") == 0 && is_digit(message, i + 3)) ||
+             (message.compare(i + 1, 2, "e+") == 0 && is_digit(message, i + 3)))
+        i += message[i + 1] == 'e' ? 2 : 1;
+      kind += '#';
+    } else if (const auto scratch = std::find_if(std::begin(kScratch), std::end(kScratch),
+                                                 [&](std::string_view name) {
+                                                   return message.compare(i, name.size(), name) == 0;
+                                                 });
+               scratch != std::end(kScratch)) {
+      i += scratch->size();
+      while (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-') ++i;  // behind its end a text has a zero
+      --i;
+      kind += *scratch;
+    } else {
+      kind += message[i];
+    }
+  }
+  return kind;
+}
+
+}  // namespace
+
+void FailureGroups::add(std::size_t number, Status status, const std::string& message) {
+  const auto [place, added] = place_.try_emplace(to_string(status) + ": " + kind_of(message), groups_.size());
+  if (added) groups_.push_back({status, message, 0, number});
+  ++groups_[place->second].count;
+}
+
+std::vector<FailureGroup> FailureGroups::list() const {
+  std::vector<FailureGroup> list = groups_;
+  std::stable_sort(list.begin(), list.end(),
+                   [](const FailureGroup& a, const FailureGroup& b) { return a.count > b.count; });
+  return list;
+}
+
+std::string telling_line(std::string_view words) {
+  std::string_view first;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('\n'), words.size());
+    const std::string_view line = words.substr(0, end);
+    if (line.find("error: ") != line.npos || line.find("Error: ") != line.npos || line.starts_with("error")) {
+      first = line;
+      break;
+    }
+    if (first.empty() && line.find_first_not_of(" \t\r") != line.npos) first = line;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  const std::size_t begin = first.find_first_not_of(" \t\r");
+  if (begin == first.npos) return {};
+  return std::string(first.substr(begin, first.find_last_not_of(" \t\r") + 1 - begin));
+}
+
+}  // namespace ergotune

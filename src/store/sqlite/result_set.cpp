@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "ergotune/error.hpp"
+#include "store/formats/export.hpp"
+#include "store/sqlite/stored_session.hpp"
+
+namespace ergotune {
+
+namespace {
+
+void add_values_met(ResultSet& results) {
+  for (std::size_t p = 0; p < results.parameters.size(); ++p) {
+    auto& values = results.parameters[p].values;
+    const auto known = static_cast<std::ptrdiff_t>(values.size());
+    for (const StoredRow& row : results.rows) {
+      if (std::find(values.begin(), values.end(), row.configuration[p]) == values.end()) {
+        values.push_back(row.configuration[p]);
+      }
+    }
+    std::sort(values.begin() + known, values.end());
+  }
+}
+
+/// Names stand in headings: a line break in one would look like the end of it.
+std::string one_line(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return name;
+}
+
+}  // namespace
+
+ResultSet result_set(const Store& store, std::int64_t session) {
+  const SessionInfo info = pick_session(store, session);
+  ResultSet results;
+  results.problem = results.kernel = one_line(info.problem);
+  results.device = one_line(info.device);
+  results.goal = info.objective;
+  results.provenance = info.provenance;
+  results.environment = store.environment(info.id);
+  results.rows = store.results(info.id);
+  std::optional<Problem> problem;
+  try {
+    problem = stored_problem(store, info.id);
+  } catch (const UserError& error) {
+    results.warnings.push_back(error.message());
+  }
+  for (std::string& warning : store.warnings()) results.warnings.push_back(std::move(warning));
+  results.parameters = stored_parameters(info, problem);
+  if (problem) {
+    std::string functions;
+    for (const Kernel& kernel : problem->kernels)
+      functions += (functions.empty() ? "" : ", ") + (kernel.name.empty() ? kernel.function.text() : kernel.name);
+    if (!functions.empty()) results.kernel = functions;
+    results.constants = problem->constants;
+    results.metrics = problem->metrics;
+    // Of stores without runs the problem as it was stored knows what was wanted, and in which direction.
+    if (info.runs == 0) results.goal = problem->objective;
+  }
+  results.objective = results.goal.text;
+  add_values_met(results);
+  return results;
+}
+
+ResultSet result_set(const Recording& recording) {
+  ResultSet results;
+  results.problem = results.kernel = one_line(recording.name);
+  results.device = one_line(recording.device);
+  results.goal = recording.objective;
+  results.objective = results.goal.text;
+  results.provenance = Provenance::replayed;
+  results.parameters = recording.parameters;
+  results.metrics = recording.metrics;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    StoredRow& stored = results.rows.emplace_back();
+    stored.id = static_cast<std::int64_t>(row);
+    stored.configuration = recording.configuration(row);
+    stored.measurement = recording.measurement(row);
+  }
+  return results;
+}
+
+}  // namespace ergotune

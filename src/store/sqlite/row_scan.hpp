@@ -1,0 +1,61 @@
+// Rows of a session as they come, for those who watch it: what is new since a row, read fast.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sqlite/store.hpp"
+#include "store/sqlite/database.hpp"
+
+namespace ergotune {
+
+/// What stored_row() reads.
+inline constexpr const char* kStoredRowColumns =
+    "id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
+    "verify_seconds, measure_seconds, tuner_seconds, finished_at, kind, run, stage, board";
+/// Throws Error for a damaged row.
+StoredRow stored_row(const Statement& row);
+
+/// A row without what only its details need.
+struct LeanRow {
+  struct Cell {
+    std::string_view name;  ///< valid during the call
+    double value = 0;
+    float standard_error = 0;
+    std::uint32_t n = 1;
+    bool is_metric = false;
+    float degrees = 0;  ///< of freedom (Quantity::degrees)
+  };
+  std::int64_t id = 0, run = 0;
+  double finished_at = 0;  ///< s since the epoch
+  double compile_seconds = 0, verify_seconds = 0, measure_seconds = 0, tuner_seconds = 0;
+  /// JSON list, as stored: the same text is the same configuration.
+  std::string configuration;
+  Status status = Status::ok;
+  RowKind kind = RowKind::search;
+  std::string message, stage, board;
+  std::vector<Cell> cells;
+  bool damaged = false;  ///< its status or quantities cannot be read
+};
+
+class RowScan {
+ public:
+  /// Opens the store to be read; throws UserError where that is not one.
+  RowScan(const std::filesystem::path& store, std::int64_t session);
+  ~RowScan();
+  RowScan(const RowScan&) = delete;
+  RowScan& operator=(const RowScan&) = delete;
+
+  /// Up to `limit` rows after row `after`, in their order; how many there were.
+  std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each);
+  /// These rows, whole, in their order; damaged ones are left out.
+  std::vector<StoredRow> whole(const std::vector<std::int64_t>& ids);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergotune

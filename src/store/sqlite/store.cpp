@@ -1,0 +1,382 @@
+#include "store/sqlite/store.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/process/shell_words.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "store/formats/json_values.hpp"
+#include "store/sqlite/row_scan.hpp"
+#include "store/sqlite/store_state.hpp"
+
+namespace ergotune {
+
+namespace {
+
+Provenance provenance_named(const std::string& name) {
+  for (const Provenance provenance : {Provenance::replayed, Provenance::simulated, Provenance::modelled}) {
+    if (to_string(provenance) == name) return provenance;
+  }
+  return Provenance::measured;
+}
+
+std::string direction_text(const ObjectiveSpec& objective) {
+  if (!objective.direction) return {};
+  return *objective.direction == Direction::maximise ? "max" : "min";
+}
+
+ObjectiveSpec objective_from(std::string text, const std::string& direction) {
+  ObjectiveSpec objective;
+  objective.text = std::move(text);
+  if (!direction.empty()) objective.direction = direction == "max" ? Direction::maximise : Direction::minimise;
+  return objective;
+}
+
+std::string session_query(const std::string& condition) {
+  return "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, objective, "
+         "(SELECT count(*) FROM measurements m WHERE m.session = s.id), "
+         "(SELECT count(*) FROM runs r WHERE r.session = s.id), "
+         "(SELECT max(started_at) FROM runs r WHERE r.session = s.id), "
+         "(SELECT objective FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1), "
+         "(SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1) FROM sessions s " +
+         condition;
+}
+
+SessionInfo session_row(const Statement& row) {
+  SessionInfo info;
+  info.id = row.integer(0);
+  info.problem = row.text(1);
+  info.device = row.text(2);
+  info.conditions = row.text(3);
+  info.identity_hash = row.text(4);
+  info.provenance = provenance_named(row.text(5));
+  info.created_at = row.real(6);
+  info.parameter_names = words_from(row.text(7));
+  info.objective = objective_from(row.text(8), {});
+  info.rows = static_cast<std::uint64_t>(row.integer(9));
+  info.runs = static_cast<std::uint64_t>(row.integer(10));
+  info.worked_at = info.created_at;
+  if (info.runs > 0) {
+    info.worked_at = row.real(11);
+    info.objective = objective_from(row.text(12), row.text(13));
+  }
+  return info;
+}
+
+}  // namespace
+
+std::string SessionIdentity::hash() const {
+  // Lengths keep "ab" + "c" and "a" + "bc" apart.
+  std::string text = "identity 2:";
+  for (const std::string& part : {problem_document, device, device_identity, conditions, to_string(provenance)})
+    text += fmt::format("{}:", part.size()) + part;
+  return content_hash(text);
+}
+
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Store Store::open(const std::filesystem::path& file, bool read_only) {
+  check_store_header(file);
+  std::error_code error;
+  if (read_only && !std::filesystem::exists(file, error)) {
+    throw UserError("there is no store here; \"ergotune tune\" makes one", {file.string(), 0, 0});
+  }
+  auto state = std::make_unique<State>(file, read_only);
+  if (!read_only) state->prepare_writing();
+  check_schema(state->database);
+  if (!read_only) {
+    state->insert_running.emplace(
+        state->database,
+        "INSERT INTO running (session, configuration, since) VALUES (?, ?, ?) ON CONFLICT (session, configuration) "
+        "DO UPDATE SET since = excluded.since, under_way = 1");
+    state->delete_running.emplace(state->database,
+                                  "DELETE FROM running WHERE session = ? AND configuration = ?");
+    state->insert_measurement.emplace(
+        state->database,
+        "INSERT INTO measurements (session, configuration, status, message, quantities, metrics, "
+        "metric_errors, "
+        "warnings, times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, "
+        "kind, run, stage, board) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  }
+  return Store(std::move(state));
+}
+
+std::int64_t Store::session(const SessionIdentity& identity, const std::vector<std::string>& parameter_names,
+                            const std::string& objective, const std::string& environment_json,
+                            const std::string& document) {
+  const std::string hash = identity.hash();
+  Transaction transaction(state_->database);
+  Statement find(state_->database, "SELECT id FROM sessions WHERE identity_hash = ?");
+  find.bind(1, hash);
+  if (find.step()) {
+    const std::int64_t id = find.integer(0);
+    find.reset();
+    // The problem as it stands now: comments, metrics and objective may have changed.
+    Statement update(state_->database, "UPDATE sessions SET environment = ?, document = ? WHERE id = ?");
+    update.bind(1, environment_json).bind(2, document).bind(3, id);
+    update.run();
+    transaction.commit();
+    state_->flusher->wrote();
+    return id;
+  }
+  Statement insert(
+      state_->database,
+      "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
+      "created_at, parameter_names, objective, environment, document) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, hash).bind(2, identity.problem).bind(3, identity.device).bind(4, identity.device_identity);
+  insert.bind(5, identity.conditions).bind(6, to_string(identity.provenance)).bind(7, wall_seconds());
+  insert.bind(8, dump(Json(parameter_names)))
+      .bind(9, objective)
+      .bind(10, environment_json)
+      .bind(11, document);
+  insert.run();
+  const std::int64_t id = state_->database.last_row();
+  transaction.commit();
+  state_->flusher->wrote();
+  return id;
+}
+
+std::vector<SessionInfo> Store::sessions() const {
+  std::vector<SessionInfo> result;
+  Statement rows(state_->database, session_query("ORDER BY id"));
+  while (rows.step()) {
+    try {
+      result.push_back(session_row(rows));
+    } catch (const Error& error) {
+      state_->damaged[{"sessions", rows.integer(0)}] = error.what();
+    }
+  }
+  return result;
+}
+
+std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
+  Statement rows(state_->database, session_query("WHERE id = ?"));
+  rows.bind(1, id);
+  if (!rows.step()) return std::nullopt;
+  try {
+    return session_row(rows);
+  } catch (const Error& error) {
+    throw UserError(fmt::format("session {} is damaged ({})", id, error.what()), {file().string(), 0, 0});
+  }
+}
+
+std::string Store::State::text_of_session(const char* query, std::int64_t session) const {
+  Statement rows(database, query);
+  rows.bind(1, session);
+  return rows.step() ? rows.text(0) : std::string();
+}
+
+std::string Store::environment(std::int64_t session) const {
+  return state_->text_of_session("SELECT environment FROM sessions WHERE id = ?", session);
+}
+
+std::string Store::document(std::int64_t session) const {
+  return state_->text_of_session("SELECT document FROM sessions WHERE id = ?", session);
+}
+
+void Store::note(std::int64_t session, const std::string& key, const std::string& json) {
+  Json document = Json::parse(environment(session), nullptr, false);
+  if (!document.is_object()) document = Json::object();
+  document[key] = Json::parse(json);
+  Statement update(state_->database, "UPDATE sessions SET environment = ? WHERE id = ?");
+  state_->change(update.bind(1, dump(document)).bind(2, session));
+}
+
+void Store::State::insert(std::int64_t session, const StoredRow& stored) {
+  const std::string text = configuration_text(stored.configuration);
+  const Measurement& measurement = stored.measurement;
+  Json times = Json::array();
+  for (const double time : measurement.times) times.push_back(number_json(time));
+  Statement& row = *insert_measurement;
+  row.bind(1, session).bind(2, text).bind(3, to_string(measurement.status)).bind(4, measurement.message);
+  row.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
+  row.bind(7, metric_errors_text(measurement)).bind(8, dump(Json(measurement.warnings)));
+  row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
+  row.bind(12, measurement.measure_seconds)
+      .bind(13, measurement.tuner_seconds)
+      .bind(14, measurement.finished_at);
+  row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.board);
+  row.run();
+  delete_running->bind(1, session).bind(2, text);
+  delete_running->run();
+}
+
+void Store::add(std::int64_t session, const Configuration& configuration, const Measurement& measurement) {
+  StoredRow row;
+  row.configuration = configuration;
+  row.measurement = measurement;
+  add(session, row);
+}
+
+void Store::add(std::int64_t session, const StoredRow& row) {
+  Transaction transaction(state_->database);
+  state_->insert(session, row);
+  transaction.commit();
+  state_->flusher->wrote();
+}
+
+void Store::add_all(std::int64_t session, const std::vector<StoredRow>& rows) {
+  Transaction transaction(state_->database);
+  for (const StoredRow& row : rows) state_->insert(session, row);
+  transaction.commit();
+  state_->flusher->wrote();
+}
+
+void Store::set_metrics(const std::vector<StoredRow>& rows) {
+  Transaction transaction(state_->database);
+  Statement update(state_->database, "UPDATE measurements SET metrics = ?, metric_errors = ? WHERE id = ?");
+  for (const StoredRow& row : rows) {
+    update.bind(1, numbers_text(row.measurement.metrics)).bind(2, metric_errors_text(row.measurement));
+    update.bind(3, row.id);
+    update.run();
+  }
+  transaction.commit();
+  state_->flusher->wrote();
+}
+
+std::vector<StoredRow> Store::rows(std::int64_t session) const {
+  std::vector<StoredRow> result;
+  Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id",
+                                               kStoredRowColumns));
+  rows.bind(1, session);
+  const auto info = session_info(session);
+  while (rows.step()) {
+    try {
+      StoredRow row = stored_row(rows);
+      if (info && row.configuration.size() != info->parameter_names.size())
+        throw Error(fmt::format("{} values for {} parameters", row.configuration.size(), info->parameter_names.size()));
+      result.push_back(std::move(row));
+    } catch (const Error& error) {
+      state_->damaged[{"measurements", rows.integer(0)}] = error.what();
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> Store::warnings() const {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> list;
+  for (const auto& [row, why] : state_->damaged) {
+    if (list.size() == kMost) {
+      list.push_back(fmt::format("{} more damaged rows are left out", state_->damaged.size() - kMost));
+      break;
+    }
+    const auto& [table, id] = row;
+    std::string warning = fmt::format("row {} of the table {} is damaged ({}) and left out", id, table, why);
+    if (table == "measurements")
+      warning += fmt::format("; remove it with: sqlite3 {} 'DELETE FROM measurements WHERE id = {}'", shell_word(file().string()), id);
+    list.push_back(std::move(warning));
+  }
+  return list;
+}
+
+bool Store::is_there() const { return state_->is_there(); }
+
+bool Store::State::is_there() const {
+  int moved = 0;
+  return sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0;
+}
+
+namespace {
+std::mutex lost_mutex;
+std::vector<std::filesystem::path> lost_stores;
+}  // namespace
+
+Store::State::~State() {
+  if (!flusher || is_there()) return;
+  const std::lock_guard lock(lost_mutex);
+  lost_stores.push_back(database.file());
+}
+
+std::vector<std::filesystem::path> take_lost_stores() {
+  const std::lock_guard lock(lost_mutex);
+  return std::exchange(lost_stores, {});
+}
+
+std::vector<StoredRow> Store::results(std::int64_t session) const {
+  return counting_rows(rows(session), runs(session));
+}
+
+std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
+  Statement insert(state_->database,
+                   "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, session).bind(2, wall_seconds()).bind(3, info.objective.text);
+  insert.bind(4, direction_text(info.objective)).bind(5, info.strategy).bind(6, info.plan);
+  insert.bind(7, std::to_string(info.seed)).bind(8, info.phase);
+  insert.run();
+  state_->flusher->wrote();
+  return state_->database.last_row();
+}
+
+void Store::State::change(Statement& bound) {
+  bound.run();
+  flusher->wrote();
+}
+
+void Store::set_phase(std::int64_t run, const std::string& phase) {
+  Statement update(state_->database, "UPDATE runs SET phase = ? WHERE id = ?");
+  state_->change(update.bind(1, phase).bind(2, run));
+}
+
+void Store::set_confirmed(std::int64_t run, int rounds) {
+  Statement update(state_->database, "UPDATE runs SET confirmed = ? WHERE id = ?");
+  state_->change(update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run));
+}
+
+void Store::set_certainty(std::int64_t run, const Certainty& certainty) {
+  Statement update(state_->database, "UPDATE runs SET probability_best = ?, expected_loss = ? WHERE id = ?");
+  state_->change(update.bind(1, certainty.probability_best).bind(2, certainty.expected_loss).bind(3, run));
+}
+
+void Store::end_run(std::int64_t run, const std::string& why) {
+  Statement update(state_->database, "UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?");
+  state_->change(update.bind(1, wall_seconds()).bind(2, why).bind(3, run));
+}
+
+std::vector<RunInfo> Store::runs(std::int64_t session) const {
+  std::vector<RunInfo> result;
+  Statement rows(state_->database,
+                 "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
+                 "confirmed, probability_best, expected_loss FROM runs WHERE session = ? ORDER BY id");
+  rows.bind(1, session);
+  while (rows.step()) {
+    RunInfo run;
+    run.id = rows.integer(0);
+    run.session = rows.integer(1);
+    run.started_at = rows.real(2);
+    run.ended_at = rows.real(3);
+    run.objective = objective_from(rows.text(4), rows.text(5));
+    run.strategy = rows.text(6);
+    run.plan = rows.text(7);
+    run.seed = std::strtoull(rows.text(8).c_str(), nullptr, 10);
+    run.phase = rows.text(9);
+    run.ended = rows.text(10);
+    run.confirmed = static_cast<int>(rows.integer(11));
+    if (!rows.is_null(12)) run.certainty = Certainty{rows.real(12), rows.real(13)};
+    result.push_back(std::move(run));
+  }
+  return result;
+}
+
+void Store::flush() {
+  if (state_->flusher) state_->flusher->wait();
+}
+
+std::string Store::integrity() const {
+  Statement check(state_->database, "PRAGMA integrity_check");
+  return check.step() ? check.text(0) : "no answer";
+}
+
+const std::filesystem::path& Store::file() const { return state_->database.file(); }
+
+}  // namespace ergotune

@@ -1,0 +1,71 @@
+#include "store/sqlite/stored_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "store/cache/cache_quantities.hpp"
+
+namespace ergotune {
+
+bool is_store(const std::filesystem::path& file) {
+  constexpr std::string_view kBeginning = "SQLite format 3";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;  // a FIFO would be waited for
+  std::ifstream stream(file, std::ios::binary);
+  std::string beginning(kBeginning.size(), '\0');
+  stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return beginning == kBeginning;
+}
+
+SessionInfo pick_session(const Store& store, std::int64_t session) {
+  const auto sessions = store.sessions();
+  const SourcePlace place{store.file().string(), 0, 0};
+  if (const auto warnings = store.warnings(); sessions.empty() && !warnings.empty()) throw UserError(warnings.front(), place);
+  if (sessions.empty()) throw UserError("this store has no sessions yet; \"ergotune tune\" makes one", place);
+  if (session == 0) {
+    // The one worked on last; one that has no rows yet hides none that has some.
+    const auto later = [](const SessionInfo& a, const SessionInfo& b) {
+      return std::pair(a.rows > 0, a.worked_at) < std::pair(b.rows > 0, b.worked_at);
+    };
+    return *std::max_element(sessions.begin(), sessions.end(), later);
+  }
+  std::string known;
+  for (const SessionInfo& info : sessions) {
+    if (info.id == session) return info;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", info.id);
+  }
+  (void)store.session_info(session);  // throws where it is damaged
+  throw UserError(fmt::format("this store has no session {}; it has {}", session, known), place);
+}
+
+std::optional<Problem> stored_problem(const Store& store, std::int64_t session) {
+  const std::string document = store.document(session);
+  if (document.empty() || document == "{}") return std::nullopt;
+  try {
+    return deserialise(document);
+  } catch (const Error& error) {
+    throw UserError(fmt::format("the stored problem cannot be read: {}", error.what()), {store.file().string(), 0, 0});
+  }
+}
+
+std::vector<Parameter> stored_parameters(const SessionInfo& session, const std::optional<Problem>& problem) {
+  std::vector<Parameter> parameters;
+  for (const std::string& name : session.parameter_names) {
+    Parameter parameter = recorded_parameter(name);
+    if (problem) {
+      for (const Parameter& described : problem->parameters) {
+        if (described.name == name) parameter = described;
+      }
+    }
+    parameter.range.reset();
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,349 @@
+#include "tune/ledger/ledger.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "measure/metrics.hpp"
+#include "measure/code_restrictions.hpp"
+
+namespace ergotune {
+namespace {
+
+/// s without a result after which the source is asked again whether to stop.
+constexpr double kPatience = 0.1;
+/// s between a disturbance and the next try, at least.
+constexpr double kRest = 2;
+constexpr const char* kStopped = "stopped by one who watches";
+
+bool same_metrics(const Measurement& a, const Measurement& b) {
+  return a.metrics == b.metrics && a.metric_errors == b.metric_errors && a.metric_degrees == b.metric_degrees;
+}
+
+}  // namespace
+
+Ledger::Ledger(const SearchSpace& space, Evaluator& evaluator, LedgerOptions options)
+    : space_(space), evaluator_(evaluator), options_(std::move(options)) {
+  if (options_.store) {
+    lock_ = std::make_unique<SessionLock>(options_.store->file(), options_.session);
+    note_dead();
+    load();
+  }
+  evaluator_.set_journal(this);
+}
+
+Ledger::~Ledger() {
+  try {
+    drop_outstanding();
+  } catch (...) {
+    // A store that cannot be written has been told of already, or there is nobody left to tell.
+  }
+  evaluator_.set_journal(nullptr);
+}
+
+void Ledger::note_dead() {
+  for (const Configuration& configuration : options_.store->note_deaths(options_.session)) {
+    Measurement measurement;
+    measurement.status = Status::runtime_error;
+    measurement.message = "the session died twice while this configuration ran";
+    measurement.finished_at = wall_seconds();
+    options_.store->add(options_.session, configuration, measurement);
+  }
+}
+
+void Ledger::load() {
+  std::vector<StoredRow> rows = options_.store->rows(options_.session);
+  std::vector<StoredRow> changed;
+  for (StoredRow& row : rows) {
+    const Measurement before = row.measurement;
+    compute_metrics(row.measurement, row.configuration);
+    if (!same_metrics(before, row.measurement)) changed.push_back(row);
+  }
+  if (!changed.empty()) options_.store->set_metrics(changed);
+  for (const StoredRow& row : rows)
+    if (row.kind == RowKind::reference) factors_.add(row.board, row.measurement);
+  for (StoredRow& row : counting_rows(std::move(rows), options_.store->runs(options_.session))) {
+    const auto index = space_.index_of(row.configuration);
+    if (!index) continue;
+    if (options_.retry.contains(row.measurement.status)) {
+      to_retry_.push_back(*index);
+      continue;
+    }
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty, std::move(row.searched),
+              std::move(row.board)});
+    ++resumed_;
+  }
+}
+
+void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
+  if (!usable(measurement.status)) return;
+  if (options_.problem) {
+    // A live runner has looked before it ran anything; what is simulated or replayed is looked at here.
+    if (const auto broken = broken_code_restriction(*options_.problem, space_.parameters(), configuration, options_.constants,
+                                                    measurement.quantities)) {
+      measurement.status = Status::unsupported;
+      measurement.message = *broken;
+      return;
+    }
+  }
+  if (options_.problem && !options_.problem->metrics.empty()) {
+    const Measurement before = measurement;
+    evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
+    // What a recording holds besides is no worse for not being asked for.
+    if (evaluator_.provenance() == Provenance::replayed) {
+      for (const auto& [name, value] : before.metrics) {
+        if (!measurement.metrics.emplace(name, value).second || !before.metric_errors.contains(name)) continue;
+        measurement.metric_errors[name] = before.metric_errors.at(name);
+        if (before.degrees(name) > 0) measurement.metric_degrees[name] = before.degrees(name);
+      }
+    }
+  }
+  if (options_.further_metrics) options_.further_metrics(measurement, configuration);
+}
+
+std::optional<Measurement> Ledger::levelled(const Entry& entry) const {
+  if (!factors_.several() || !usable(entry.measurement.status)) return std::nullopt;
+  Measurement level = entry.measurement;
+  if (!factors_.level(level, entry.board)) return std::nullopt;
+  compute_metrics(level, space_.configuration(entry.index));
+  return level;
+}
+
+void Ledger::remember(Entry entry) {
+  const ConfigurationIndex index = entry.index;
+  if (!entries_.contains(index)) order_.push_back(index);
+  entries_.insert_or_assign(index, std::move(entry));
+}
+
+const Entry* Ledger::find(ConfigurationIndex index) const {
+  const auto found = entries_.find(index);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+// Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are asked
+// for, nothing does.
+void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
+  if (!options_.store || request.repeat || request.resources_only) return;
+  const std::lock_guard lock(mutex_);
+  const auto pending = pending_.find(request.id);
+  if (pending == pending_.end()) return;
+  try {
+    // What ran on this slot before has ended, though its row may not be written yet: should all of this die now, it is
+    // no culprit.
+    const auto before = pending_.find(std::exchange(on_slot_[slot], request.id));
+    const bool ended = before != pending_.end() && std::exchange(before->second.noted, false);
+    options_.store->begin(options_.session, pending->second.configuration,
+                          ended ? &before->second.configuration : nullptr);
+    pending->second.noted = true;
+    pending->second.since = wall_seconds();
+  } catch (...) {
+    fault_ = std::current_exception();
+  }
+}
+
+void Ledger::rethrow_fault() {
+  const std::lock_guard lock(mutex_);
+  if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
+}
+
+void Ledger::submit(const Wanted& wanted, bool again) {
+  EvaluationRequest request;
+  request.id = next_id_++;
+  request.index = wanted.index;
+  request.configuration = wanted.resources_of ? *wanted.resources_of : space_.configuration(wanted.index);
+  request.resources_only = wanted.resources_of.has_value();
+  request.repeat = wanted.kind != RowKind::search;
+  request.reference = wanted.kind == RowKind::reference;
+  request.board = wanted.board;
+  request.give_up_above = wanted.give_up_above;
+  request.objective_quantity = wanted.objective_quantity;
+  {
+    const std::lock_guard lock(mutex_);
+    pending_[request.id] = {wanted, request.configuration, false, 0, again};
+  }
+  evaluator_.submit(std::move(request));
+}
+
+bool Ledger::hand_out(Source& source) {
+  const std::size_t capacity = std::max<std::size_t>(1, evaluator_.capacity());
+  if (pending_.size() >= capacity) return true;
+  const std::vector<Wanted> list = source.next(capacity - pending_.size());
+  for (const Wanted& wanted : list) {
+    const bool may_be_known = wanted.kind == RowKind::search && !wanted.resources_of;
+    const Entry* known = may_be_known ? find(wanted.index) : nullptr;
+    if (known && !known->disturbed) {
+      // A copy: what the source does may add entries.
+      const Measurement measurement = known->measurement;
+      source.take(wanted, measurement, false);
+    } else {
+      submit(wanted);
+    }
+  }
+  return !list.empty() || !pending_.empty() || retry_disturbed();
+}
+
+bool Ledger::retry_disturbed() {
+  if (disturbed_.empty()) return false;
+  // A disturbance takes its time: not at once, where nothing else was left to measure.
+  if (const double before = host_seconds(); before - disturbed_at_ < kRest) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kPatience));
+    waited_ += host_seconds() - before;
+    return true;
+  }
+  for (const Wanted& wanted : disturbed_) submit(wanted, true);
+  disturbed_.clear();
+  return true;
+}
+
+void Ledger::accept(EvaluationResult result, Source& source) {
+  Pending asked;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(result.id);
+    if (found == pending_.end()) return;  // from before a cancel
+    asked = std::move(found->second);
+    pending_.erase(found);
+  }
+  if (asked.wanted.resources_of) return source.take(asked.wanted, result.measurement, true);
+  if (result.disturbed) {
+    if (options_.store && asked.noted) {
+      const std::lock_guard lock(mutex_);
+      options_.store->withdraw(options_.session, asked.configuration);
+    }
+    disturbed_at_ = host_seconds();
+    if (!asked.again) return disturbed_.push_back(std::move(asked.wanted));
+  }
+  StoredRow row;
+  row.configuration = std::move(asked.configuration);
+  row.measurement = std::move(result.measurement);
+  row.kind = asked.wanted.kind;
+  row.run = run_;
+  row.stage = stage_;
+  row.board = asked.wanted.board = std::move(result.board);
+  compute_metrics(row.measurement, row.configuration);
+  evaluators_own_ += row.measurement.tuner_seconds;
+  if (options_.store && !result.disturbed) {
+    const std::lock_guard lock(mutex_);
+    options_.store->add(options_.session, row);
+  }
+  if (row.kind == RowKind::search) {
+    ++evaluated_;
+    Entry entry;
+    entry.index = asked.wanted.index;
+    entry.measurement = row.measurement;
+    entry.board = row.board;
+    entry.disturbed = result.disturbed;
+    remember(std::move(entry));
+  } else if (row.kind == RowKind::reference) {
+    factors_.add(row.board, row.measurement);
+  }
+  source.take(asked.wanted, row.measurement, true);
+}
+
+std::string Ledger::drive(Source& source) {
+  std::string why;
+  while (true) {
+    rethrow_fault();
+    const bool hold = held();
+    show(hold);
+    why = interrupted() ? (stopped_ ? kStopped : "interrupted") : source.stop();
+    if (!why.empty() || (!hold && !hand_out(source))) break;
+    const double before = host_seconds();
+    if (pending_.empty()) {
+      if (!hold) continue;
+      std::this_thread::sleep_for(std::chrono::duration<double>(kPatience));
+      paused_ += host_seconds() - before;
+      continue;
+    }
+    std::optional<EvaluationResult> result = evaluator_.wait(kPatience);
+    waited_ += host_seconds() - before;
+    if (result) accept(std::move(*result), source);
+  }
+  drop_outstanding();
+  rethrow_fault();
+  return why;
+}
+
+void Ledger::drop_outstanding() {
+  disturbed_.clear();
+  if (pending_.empty()) return;
+  evaluator_.cancel();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, pending] : pending_) {
+    if (pending.noted) options_.store->withdraw(options_.session, pending.configuration);
+  }
+  pending_.clear();
+}
+
+void Ledger::begin_run(const RunInfo& info) {
+  if (!options_.store) return;
+  const std::lock_guard lock(mutex_);
+  run_ = options_.store->begin_run(options_.session, info);
+  phase_ = info.phase;
+  confirmed_ = 0;
+}
+
+void Ledger::set_phase(const std::string& phase) {
+  phase_ = phase;
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->set_phase(run_, phase);
+}
+
+void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
+                     const std::string& board) {
+  StoredRow row;
+  row.board = board;
+  row.configuration = space_.configuration(index);
+  row.measurement = std::move(mean);
+  row.kind = RowKind::confirmed;
+  row.run = run_;
+  row.stage = stage_;
+  // Of the mean, not the mean of theirs: what is told of a configuration fits together.
+  compute_metrics(row.measurement, row.configuration);
+  Entry& entry = entries_.at(index);
+  if (!entry.searched) entry.searched = std::move(entry.measurement);
+  entry.measurement = row.measurement;
+  entry.rounds = rounds;
+  entry.board = board;
+  entry.confirmed_for = objective;
+  entry.certainty.reset();
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (rounds > confirmed_) options_.store->set_confirmed(run_, rounds);
+  confirmed_ = std::max(confirmed_, rounds);
+  options_.store->add(options_.session, row);
+}
+
+void Ledger::conclude(ConfigurationIndex winner, const Certainty& certainty) {
+  entries_.at(winner).certainty = certainty;
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->set_certainty(run_, certainty);
+}
+
+void Ledger::end_run(const std::string& why) {
+  if (!options_.store || run_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  options_.store->end_run(run_, why);
+  options_.store->flush();
+}
+
+std::vector<Wanted> ListSource::next(std::size_t room) {
+  std::vector<Wanted> list;
+  while (!ended_ && at_ < list_.size() && list.size() < room) {
+    Wanted wanted;
+    wanted.index = list_[at_++];
+    wanted.objective_quantity = quantity_;
+    list.push_back(std::move(wanted));
+  }
+  return list;
+}
+
+void ListSource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (each_ && !ended_ && !each_(wanted, measurement, fresh)) ended_ = true;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,52 @@
+// The ledger and those who watch: what it shows, and what it does when they ask.
+#include "base/clock.hpp"
+#include "tune/ledger/ledger.hpp"
+#include "tune/ledger/live_session.hpp"
+
+namespace ergotune {
+
+bool Ledger::held() {
+  const std::uint32_t asked = options_.live ? options_.live->asked() : 0;
+  if (asked & kStopAfterCurrent) {
+    const std::lock_guard lock(mutex_);
+    if (!last_) {
+      last_.emplace();
+      for (const auto& [id, pending] : pending_)
+        if (pending.noted) last_->insert(id);
+    }
+    std::erase_if(*last_, [&](std::uint64_t id) { return !pending_.contains(id); });
+    stopped_ = last_->empty();
+  }
+  return (asked & (kStopAfterCurrent | kPause)) != 0;
+}
+
+bool Ledger::take_confirm_request() const {
+  if (!options_.live || !(options_.live->asked() & kConfirmNow)) return false;
+  options_.live->take_back(kConfirmNow);
+  return true;
+}
+
+void Ledger::tell(const SessionProgress& progress) {
+  if (options_.live) options_.live->tell(progress);
+}
+
+void Ledger::show(bool held) {
+  if (!options_.live || !options_.live->due()) return;
+  LiveSession::Now now;
+  now.phase = phase_;
+  now.stage = stage_;
+  now.evaluated = evaluated_;
+  now.known = resumed_;
+  const std::lock_guard lock(mutex_);
+  now.under_way = pending_.size();
+  for (const auto& [slot, id] : on_slot_) {
+    const auto pending = pending_.find(id);
+    if (pending == pending_.end() || !pending->second.noted) continue;
+    now.slots.push_back({slot, describe(space_.parameters(), pending->second.configuration), pending->second.since});
+  }
+  const bool stopping = options_.live->asked() & kStopAfterCurrent;
+  now.state = !held ? "running" : stopping ? "stopping" : pending_.empty() ? "paused" : "pausing";
+  options_.live->show(now);
+}
+
+}  // namespace ergotune

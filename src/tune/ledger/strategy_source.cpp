@@ -1,0 +1,172 @@
+#include "tune/ledger/strategy_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ergotune {
+
+StrategySource::StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options,
+                               double started, std::function<void(const Entry&, bool fresh)> report)
+    : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {
+  paused_before_ = standing.ledger().paused();
+}
+
+ConfigurationIndex StrategySource::whole_index(ConfigurationIndex part) const {
+  if (whole()) return part;
+  return standing_.ledger().space().index_of(space_.configuration(part)).value();
+}
+
+std::optional<ConfigurationIndex> StrategySource::part_index(ConfigurationIndex index) const {
+  if (whole()) return index;
+  return space_.index_of(standing_.ledger().space().configuration(index));
+}
+
+void StrategySource::begin() {
+  StrategyContext context;
+  context.space = &space_;
+  context.seed = options_.seed;
+  context.budget = options_.budget.evaluations;
+  context.objectives = standing_.objective().count();
+  context.options = options_.strategy_options;
+  if (measures()) context.clock = host_seconds;
+  if (whole()) context.priors = options_.priors;
+  standing_.judge_again();
+  for (const ConfigurationIndex index : standing_.order()) {
+    if (const auto part = part_index(index)) context.known.emplace_back(*part, told(index));
+  }
+  strategy_ = make_strategy(options_.strategy, context);
+  name_ = strategy_->name();
+}
+
+bool StrategySource::measures() const {
+  return standing_.ledger().evaluator().provenance() == Provenance::measured;
+}
+
+Outcome StrategySource::told(ConfigurationIndex index) const {
+  Outcome outcome = standing_.outcome(index);
+  const Measurement& m = standing_.measurement(index);
+  const double measured = m.verify_seconds + m.measure_seconds;
+  if (!measures()) {  // the same again each time, whatever this machine has to do besides
+    outcome.seconds = m.compile_seconds + measured;
+    return outcome;
+  }
+  // compiling runs ahead of measuring, side by side
+  const std::size_t capacity = standing_.ledger().evaluator().capacity();
+  const double beside = static_cast<double>(capacity > kAhead ? capacity - kAhead : 1);
+  outcome.seconds = std::max(measured, m.compile_seconds / beside);
+  // several devices: the results come faster than one measures
+  if (came_.size() == kPaced) outcome.seconds = std::min(outcome.seconds, (came_.back() - came_.front()) / (kPaced - 1));
+  return outcome;
+}
+
+bool StrategySource::evaluations_left() const {
+  const std::uint64_t spent = standing_.order().size() + under_way_;
+  return options_.budget.evaluations == 0 || spent < options_.budget.evaluations;
+}
+
+std::vector<Wanted> StrategySource::next(std::size_t room) {
+  std::vector<Wanted> list;
+  if (!evaluations_left()) return list;
+  if (const std::uint64_t budget = options_.budget.evaluations; budget > 0)
+    room = std::min<std::size_t>(room, budget - standing_.order().size() - under_way_);
+  for (const ConfigurationIndex index : strategy_->ask(room)) {
+    Wanted wanted;
+    wanted.index = whole_index(index);
+    const RaceBound bound = bound_of(wanted.index);
+    wanted.give_up_above = bound.above;
+    wanted.objective_quantity = bound.quantity;
+    list.push_back(std::move(wanted));
+  }
+  under_way_ += list.size();
+  return list;
+}
+
+RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
+  const auto best = standing_.best();
+  if (!best) return {standing_.objective().name() == "energy" ? "energy" : "time", 1e300};
+  const Outcome& outcome = standing_.outcome(*best);
+  const double error = outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
+  return race_bound(standing_.objective(), options_.problem, options_.constants, standing_.ledger().space(), whole,
+                    {&standing_.measurement(*best), outcome.values.front(), error});
+}
+
+void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (under_way_ > 0) --under_way_;
+  known_in_a_row_ = fresh ? 0 : known_in_a_row_ + 1;
+  learn(wanted, measurement, fresh);
+}
+
+void StrategySource::learn(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  if (fresh) {
+    came_.push_back(host_seconds());
+    if (came_.size() > kPaced) came_.pop_front();
+    const auto energy = measurement.value("energy"), time = measurement.value("time");
+    if (energy && time && *time > 0) joules_ += *energy / *time * measurement.measure_seconds;
+  }
+  if (standing_.see(wanted.index)) {
+    // A constraint relative to best(quantity) has moved: what was allowed before may no longer be, and the other way
+    // round.
+    standing_.judge_again();
+    for (const ConfigurationIndex index : standing_.order()) {
+      if (const auto part = strategy_ ? part_index(index) : std::nullopt)
+        strategy_->tell(*part, told(index));
+    }
+  } else if (strategy_) {
+    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, told(wanted.index));
+  }
+  if (report_) report_(*standing_.ledger().find(wanted.index), fresh);
+}
+
+std::string StrategySource::stop() {
+  const Budget& budget = options_.budget;
+  if (standing_.ledger().take_confirm_request()) return "one who watches wants the best so far confirmed";
+  if (budget.seconds > 0 && seconds() >= budget.seconds)
+    return fmt::format("the time budget of {:g} s is spent", budget.seconds);
+  if (budget.joules > 0 && joules_ >= budget.joules)
+    return fmt::format("the energy budget of {:g} J is spent", budget.joules);
+  constexpr std::size_t kPatience = 1000;
+  if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
+    return fmt::format("the strategy asked {} times in a row for configurations that are known already", known_in_a_row_);
+  if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
+    const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
+    return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "
+                       "surer, --no-early-stop goes on",
+                       since, usable);
+  }
+  return {};
+}
+
+double StrategySource::seconds() const {
+  return host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
+}
+
+/// Who gives a budget wants it used: half of it at least. True where none was given.
+bool StrategySource::half_spent() const {
+  const Budget& budget = options_.budget;
+  return 2 * standing_.order().size() >= budget.evaluations && 2 * seconds() >= budget.seconds &&
+         2 * joules_ >= budget.joules;
+}
+
+std::string StrategySource::why_finished() const {
+  if (!evaluations_left()) return fmt::format("the budget of {} evaluations is spent", options_.budget.evaluations);
+  return standing_.order().size() >= space_.size() ? "the whole space is measured" : "the strategy has finished";
+}
+
+std::string StrategySource::explanation() const {
+  return strategy_ ? strategy_->explanation() : std::string();
+}
+
+// If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They do
+// not, so that a count of its own is asked for as well: a search that stands in a basin finds its way out late (on the
+// recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
+bool StrategySource::improvement_unlikely() const {
+  const std::size_t without = standing_.usable() - standing_.last_improvement();
+  // a handful that is left is measured as well
+  const std::uint64_t left = space_.size() - std::min<std::uint64_t>(space_.size(), standing_.order().size());
+  return without >= std::max(kEnoughWithout, standing_.last_improvement()) && left > without;
+}
+
+}  // namespace ergotune

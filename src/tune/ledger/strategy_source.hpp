@@ -1,0 +1,75 @@
+// A strategy's search as a source of configurations.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ergotune/strategy.hpp"
+#include "tune/session/session.hpp"
+#include "tune/session/racing.hpp"
+#include "tune/ledger/standing.hpp"
+
+namespace ergotune {
+
+class StrategySource : public Source {
+ public:
+  /// `space` is the ledger's or a part of it. What `standing` has seen is told to the strategy as known. `report` is
+  /// called for each result. Throws UserError for an unknown strategy or option.
+  StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options, double started,
+                 std::function<void(const Entry&, bool fresh)> report);
+
+  std::vector<Wanted> next(std::size_t room) override;
+  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::string stop() override;
+
+  /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
+  /// search as well: the default, failures that are tried again.
+  void learn(const Wanted& wanted, const Measurement& measurement, bool fresh);
+  bool evaluations_left() const;
+  /// Begins the search itself.
+  void begin();
+  /// Why it ended, when the ledger says that it has finished.
+  std::string why_finished() const;
+  const std::string& strategy() const { return name_; }
+  std::string explanation() const;
+  /// J that the kernels have used, as far as they were measured.
+  double joules() const { return joules_; }
+
+ private:
+  /// Configurations that an evaluator holds beyond those that compile.
+  static constexpr std::size_t kAhead = 3;
+  static constexpr std::size_t kPaced = 16;
+  /// Usable configurations without a better one, at least, before a search ends by itself.
+  static constexpr std::size_t kEnoughWithout = 100;
+
+  ConfigurationIndex whole_index(ConfigurationIndex part) const;
+  std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
+  bool half_spent() const;
+  /// s of searching: while one who watches has paused it, none go by.
+  double seconds() const;
+  bool improvement_unlikely() const;
+  bool measures() const;
+  RaceBound bound_of(ConfigurationIndex whole) const;
+  /// What the strategy is told of a configuration that was seen: with what evaluating it cost.
+  Outcome told(ConfigurationIndex index) const;
+  bool whole() const { return &space_ == &standing_.ledger().space(); }
+
+  const SearchSpace& space_;
+  Standing& standing_;
+  const SessionOptions& options_;
+  double started_;
+  std::function<void(const Entry&, bool fresh)> report_;
+  std::unique_ptr<Strategy> strategy_;
+  std::string name_;
+  /// When the last fresh results came, on the host's clock.
+  std::deque<double> came_;
+  std::size_t under_way_ = 0;
+  double joules_ = 0;
+  std::size_t known_in_a_row_ = 0;  ///< asked for by the strategy since the last fresh result
+  double paused_before_ = 0;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,229 @@
+#include "tune/online/online.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "tune/online/application_round.hpp"
+#include "tune/ledger/standing.hpp"
+#include "tune/ledger/strategy_source.hpp"
+
+namespace ergotune {
+namespace {
+
+/// A trial is expected to take so many times as long as the longest so far.
+constexpr double kCaution = 2;
+
+SetupOptions adapted(SetupOptions setup) {
+  if (setup.device.starts_with("replay:") || setup.device.starts_with("sim:"))
+    throw UserError("an application's rounds run on a device, not on " + setup.device);
+  return setup;
+}
+
+/// One configuration that is not known yet, from a strategy's search; what is known is taken on the way.
+class OneTrial : public Source {
+ public:
+  explicit OneTrial(StrategySource& search) : search_(search) {}
+  std::vector<Wanted> next(std::size_t room) override {
+    if (tried_ || under_way_ || room == 0) return {};
+    std::vector<Wanted> wanted = search_.next(1);
+    ended_ = wanted.empty();
+    under_way_ = !ended_;  // one at a time, although the evaluator has room for more
+    return wanted;
+  }
+  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override {
+    under_way_ = false;
+    search_.take(wanted, measurement, fresh);
+    if (fresh) tried_ = wanted.index;
+  }
+  bool ended() const { return ended_ && !tried_; }
+  std::optional<ConfigurationIndex> tried() const { return tried_; }
+
+ private:
+  StrategySource& search_;
+  std::optional<ConfigurationIndex> tried_;
+  bool ended_ = false, under_way_ = false;
+};
+
+}  // namespace
+
+struct Session::State {
+  OnlineOptions options;
+  PreparedSession prepared;
+  std::unique_ptr<Ledger> ledger;
+  Standing standing;
+  StrategySource search;
+  ApplicationRound application;
+  ConfigurationIndex running = 0;
+  bool settled = false;
+  std::uint64_t rounds = 0, tried = 0;
+  /// s of rounds and trials so far, and s that the rounds would have taken with the default: a round with another
+  /// configuration stands for what it took times how much faster that was measured, so that a machine that is slower for a while
+  /// is no trial's fault.
+  double spent = 0, with_default = 0;
+  double longest_trial = 0, worst = 0;
+  ConfigurationIndex start = 0;
+
+  State(Problem problem, SetupOptions setup, OnlineOptions o)
+      : options(std::move(o)),
+        prepared(prepare_session(std::move(problem), adapted(setup))),
+        ledger(prepared.open_ledger()),
+        standing(*ledger, *prepared.objective),
+        search(*prepared.space, standing, options.session, host_seconds(), {}),
+        application(prepared.device.id, prepared.original,
+                    !setup.live.use_cache             ? std::filesystem::path()
+                    : setup.live.cache_folder.empty() ? CompileCache::default_folder()
+                                                      : setup.live.cache_folder) {
+    begin();
+  }
+  ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
+
+  void begin();
+  void try_one(OnlineRound& round);
+  void use_best();
+  double allowance() const;
+  double gain() const;
+};
+
+/// s that it took to try a configuration, as it was written down.
+double cost_of(const Measurement& measurement) {
+  return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds + measurement.tuner_seconds;
+}
+
+/// What the store knows, and the default: how long it takes to try one is seen from that, whoever tried it.
+void Session::State::begin() {
+  RunInfo info;
+  info.objective = prepared.objective->spec();
+  info.strategy = options.session.strategy;
+  info.seed = options.session.seed;
+  info.phase = "tuning online";
+  ledger->begin_run(info);
+  for (const ConfigurationIndex index : ledger->order()) standing.see(index);
+  const auto known = default_of(*prepared.space);
+  if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
+  start = *known;
+  if (!standing.seen(start)) {
+    ListSource first({start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
+      search.learn(wanted, measurement, fresh);
+      return true;
+    });
+    ledger->drive(first);
+  }
+  const Measurement& measurement = ledger->find(start)->measurement;
+  if (!usable(measurement.status))
+    throw UserError(fmt::format("the default configuration does not work: {}", measurement.message));
+  for (const ConfigurationIndex index : ledger->order())
+    longest_trial = std::max(longest_trial, cost_of(ledger->find(index)->measurement));
+  application.use(prepared.space->configuration(start));
+  running = start;
+  search.begin();
+  use_best();
+}
+
+/// s that may still be spent.
+double Session::State::allowance() const { return (1 + options.bound) * with_default - spent; }
+
+/// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals.
+double Session::State::gain() const {
+  if (running == start) return 1;
+  const Measurement &now = ledger->find(running)->measurement, &before = ledger->find(start)->measurement;
+  const double one = before.value("time").value_or(0) - before.half_width("time");
+  const double other = now.value("time").value_or(0) + now.half_width("time");
+  return one > 0 && other > 0 ? one / other : 1;
+}
+
+void Session::State::try_one(OnlineRound& round) {
+  const double began = host_seconds();
+  OneTrial trial(search);
+  ledger->drive(trial);
+  settled = trial.ended();
+  if (settled) ledger->set_phase("settled");
+  if (!trial.tried()) return;
+  ++tried;
+  round.tried = trial.tried();
+  use_best();
+  longest_trial = std::max(longest_trial, host_seconds() - began);
+}
+
+void Session::State::use_best() {
+  const auto best = standing.best();
+  if (!best || *best == running) return;
+  try {
+    application.use(prepared.space->configuration(*best));
+    running = *best;
+  } catch (const DeviceError&) {
+    // It worked in its worker; here it does not: the rounds stay with what does.
+  }
+}
+
+Session::Session(Problem problem, SetupOptions setup, OnlineOptions options) {
+  problem.execution_parameters.clear();  // the application's clocks are not ours
+  state_ = std::make_unique<State>(std::move(problem), std::move(setup), std::move(options));
+}
+Session::~Session() = default;
+
+OnlineRound Session::next_round() {
+  State& state = *state_;
+  OnlineRound round;
+  const double began = host_seconds();
+  if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
+  const double ready = host_seconds();
+  round.device_seconds = state.application.run();
+  const double ended = host_seconds();
+  round.seconds = ended - began;
+  round.number = ++state.rounds;
+  round.configuration = state.running;
+  round.settled = state.settled;
+  state.spent += round.seconds;
+  state.with_default += (ended - ready) * state.gain();
+  state.worst = std::max(state.worst, ratio());
+  return round;
+}
+
+namespace {
+
+void check_size(const ProblemBuffers& buffers, const std::string& name, std::size_t bytes) {
+  if (!buffers.contains(name)) throw UserError(fmt::format("there is no buffer \"{}\"", name));
+  if (buffers.bytes(name) != bytes)
+    throw UserError(fmt::format("buffer \"{}\" has {} bytes, not {}", name, buffers.bytes(name), bytes));
+}
+
+}  // namespace
+
+void Session::read(const std::string& buffer, std::span<std::byte> into) const {
+  check_size(state_->application.buffers(), buffer, into.size());
+  std::vector<std::byte> contents;
+  state_->application.buffers().read(buffer, contents);
+  std::copy(contents.begin(), contents.end(), into.begin());
+}
+void Session::write(const std::string& buffer, std::span<const std::byte> contents) {
+  check_size(state_->application.buffers(), buffer, contents.size());
+  state_->application.buffers().write(buffer, contents);
+}
+std::size_t Session::bytes(const std::string& buffer) const {
+  if (!state_->application.buffers().contains(buffer))
+    throw UserError(fmt::format("there is no buffer \"{}\"", buffer));
+  return state_->application.buffers().bytes(buffer);
+}
+void Session::restore() { state_->application.buffers().restore(true); }
+
+Configuration Session::best() const {
+  return state_->prepared.space->configuration(state_->standing.best().value_or(state_->running));
+}
+const Measurement& Session::measurement() const {
+  return state_->ledger->find(state_->standing.best().value_or(state_->running))->measurement;
+}
+const SearchSpace& Session::space() const { return *state_->prepared.space; }
+bool Session::settled() const { return state_->settled; }
+std::uint64_t Session::rounds() const { return state_->rounds; }
+std::uint64_t Session::tried() const { return state_->tried; }
+std::uint64_t Session::resumed() const { return state_->ledger->resumed(); }
+double Session::ratio() const {
+  const State& state = *state_;
+  return state.with_default > 0 ? state.spent / state.with_default : 0;
+}
+double Session::worst_ratio() const { return state_->worst; }
+
+}  // namespace ergotune

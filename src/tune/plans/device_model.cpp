@@ -1,0 +1,199 @@
+#include "tune/plans/device_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "evaluate/recorded/simulated.hpp"
+#include "model/execution_kind.hpp"
+#include "power/sensors/sensor.hpp"
+
+namespace ergotune {
+namespace {
+
+/// The full-load problem on what the user named, with core voltages where they can be had.
+Problem load_for(const SetupOptions& setup) {
+  Problem problem = full_load_problem();
+  const bool live = !setup.device.starts_with("sim:") && !setup.device.starts_with("replay:");
+  if (!live) return problem;
+  // The board whose clock is set need not be the device that the kernel runs on as far as that can tell.
+  std::string board;
+  if (!setup.controls.empty() && !controls_forbidden()) {
+    std::string why_not;
+    if (const auto control = usable_control(setup.controls.front(), &why_not)) board = control->device_key();
+  }
+  ObserverSpec voltage{"core_voltage", {}, {}};
+  if (board.starts_with("GPU-")) voltage.options["board"] = {Value(board)};
+  problem.observers.push_back(voltage);
+  return problem;
+}
+
+[[noreturn]] void refuse_one_clock(const PreparedSession& prepared) {
+  std::string why;
+  for (const std::string& note : prepared.notes) why += "\n  " + note;
+  throw UserError(
+      fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune "
+                  "model --from FILE, or a simulated device: --device sim:a100",
+                  prepared.device.name, why));
+}
+
+/// W, as the device's monitor reads it.
+std::optional<double> power_limit_of(const std::string& device_key) {
+  const auto monitor = monitor_for_control(device_key.starts_with("GPU-") ? "nvml:" + device_key : device_key);
+  return monitor ? monitor->read().power_limit_w : std::nullopt;
+}
+
+/// When the last sample of the sweep was taken.
+double last_measured(const Ledger& ledger) {
+  double last = 0;
+  for (const ConfigurationIndex index : ledger.order()) last = std::max(last, ledger.find(index)->measurement.finished_at);
+  return last > 0 ? last : wall_seconds();
+}
+
+}  // namespace
+
+PowerModel fit_samples(const PowerSampling& sampling) {
+  PowerModelOptions options;
+  options.low_mhz = sampling.low_mhz;
+  options.high_mhz = sampling.high_mhz;
+  return fit_power_model(sampling.samples, options);
+}
+
+double greatest_load(const PowerSampling& sampling) {
+  double most = 0;
+  for (const auto* list : {&sampling.samples, &sampling.throttled})
+    for (const PowerSample& sample : *list) most = std::max(most, sample.power_w);
+  return most;
+}
+
+std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts) {
+  constexpr double kLeastShare = 0.3;  // idle devices draw less, and a kernel that loads all of one draws half and more
+  const double most = greatest_load(sampling);
+  if (!limit_watts || most >= kLeastShare * *limit_watts) return {};
+  return fmt::format("the load left it at {:.0f} W of its {:.0f} W: it ran on another device than the one whose clock was set (--device "
+                     "names where it runs, --control whose clock is set)",
+                     most, *limit_watts);
+}
+
+double optimal_clock(const DeviceModel& model) {
+  return best_clock(model.model, model.sampling.supported_mhz).value_or(model.model.optimal_clock_mhz.value);
+}
+
+std::vector<double> suggested_clocks(const DeviceModel& model, double share) {
+  if (!model.model.usable) return {};
+  const auto& all = model.sampling.supported_mhz;
+  const ClockRange range = suggested_range(model.model, share, all);
+  std::vector<double> clocks;
+  for (const double f : all) {
+    if (f >= range.low_mhz - 1e-6 && f <= range.high_mhz + 1e-6) clocks.push_back(f);
+  }
+  if (clocks.empty()) clocks.push_back(optimal_clock(model));
+  return clocks;
+}
+
+std::string driver_of_board(const std::string& board, const std::vector<std::string>& sensors) {
+  try {
+    for (const std::string& id : sensors) {
+      if (const auto sensor = open_sensor(id); !sensor->info().driver.empty()) return sensor->info().driver;
+    }
+    for (const SensorInfo& info : list_sensors()) {
+      if (info.uuid == board || info.pci_address == board) return info.driver;
+    }
+  } catch (const UserError&) {
+    // whoever measures with it will say what is wrong with it
+  }
+  return {};
+}
+
+DeviceModel measure_device_model(const DeviceModelOptions& options) {
+  SetupOptions setup = options.setup;
+  setup.live.energy = true;
+  PreparedSession prepared = prepare_session(load_for(setup), setup);
+  for (const std::string& note : prepared.notes) {
+    if (options.tell) options.tell("note: " + note);
+  }
+  if (prepared.space->size() < 3) refuse_one_clock(prepared);
+  const auto ledger = prepared.open_ledger({}, options.interrupted);
+  RunInfo run;
+  run.objective.text = "energy";
+  run.plan = "model";
+  run.seed = setup.simulation_seed;
+  ledger->begin_run(run);
+  DeviceModel model;
+  model.sampling = sample_clocks(*ledger, options.sampling);
+  ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
+  if (ledger->interrupted()) {
+    throw Error(fmt::format("interrupted after {} of {} clocks{}", model.sampling.samples.size(), options.sampling.count,
+                            prepared.store ? "; the same command goes on from there" : ""));
+  }
+  model.sampling.device = prepared.device.name;
+  model.of.board = prepared.board_key.empty() ? prepared.device.id : prepared.board_key;
+  model.of.driver = driver_of_board(model.of.board, setup.live.sensors);
+  model.made_at = last_measured(*ledger);
+  model.model = fit_samples(model.sampling);
+  constexpr double kFullLoad = 0.6;
+  const auto limit = power_limit_of(model.of.board);
+  if (const std::string why = why_no_load(model.sampling, limit); !why.empty()) {
+    model.model.usable = model.model.found = false;
+    model.model.why_not = why;
+  } else if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
+    model.sampling.notes.push_back(fmt::format("the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing",
+                                               most, *limit));
+  }
+  return model;
+}
+
+DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
+                           std::vector<std::string>& notes) {
+  const ModelledBoard of{control.device_key(), driver_of_board(control.device_key(), options.live.sensors)};
+  StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
+  if (!stored.note.empty()) notes.push_back(stored.note);
+  if (stored.model) {
+    if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.board)); !why.empty()) {
+      notes.push_back("the model of this board is made anew: " + why);
+      stored.model.reset();
+    }
+  }
+  if (stored.model && stored.model->model.usable) {
+    notes.push_back(fmt::format("clocks by the model of this board ({}): least energy at {:.0f} MHz",
+                                iso_time(stored.model->made_at), optimal_clock(*stored.model)));
+    return *std::move(stored.model);
+  }
+  DeviceModelOptions fresh;
+  static_cast<TargetOptions&>(fresh.setup) = TargetOptions{};
+  fresh.setup.device = device;
+  fresh.setup.controls = options.controls;
+  fresh.setup.take_over = options.take_over;
+  fresh.setup.live.sensors = options.live.sensors;
+  fresh.setup.live.worker_command = options.live.worker_command;
+  fresh.setup.live.use_cache = options.live.use_cache;
+  fresh.setup.live.cache_folder = options.live.cache_folder;
+  // Beside the fit itself: a sweep that is killed goes on.
+  const std::filesystem::path file = device_model_file(of.board);
+  if (!file.empty()) {
+    std::error_code trouble;
+    std::filesystem::create_directories(file.parent_path(), trouble);
+    if (!trouble) fresh.setup.store = file.parent_path() / "model.db";
+  }
+  fresh.interrupted = options.interrupted;
+  fresh.tell = options.tell;
+  if (options.tell) {
+    options.tell("fitting the power-frequency model of this board first, with a kernel that loads all of it (about 20 s)");
+    fresh.sampling.progress = [tell = options.tell](const PowerSample& sample, std::size_t done, std::size_t total) {
+      tell(fmt::format("{} of {}: {:.0f} MHz, {:.1f} W", done, total, sample.clock_mhz, sample.power_w));
+    };
+  }
+  DeviceModel model = measure_device_model(fresh);
+  if (!model.model.usable)
+    throw UserError(fmt::format("no power model of {} can be fitted: {}; give clocks as \"all\", a number, a range or a list",
+                                control.id(), model.model.why_not));
+  if (!file.empty()) store_device_model(model);
+  notes.push_back(fmt::format("the model of this board was fitted now: least energy at {:.0f} MHz{}",
+                              optimal_clock(model), file.empty() ? "" : fmt::format("; kept in {}", file.string())));
+  return model;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,88 @@
+// The power-frequency model of a board: measured once with a kernel that loads all of it, kept beside the board's
+// calibration, and used by every problem that says "model" (Going Green, Section V-D: the fit belongs to the GPU, not to
+// the kernel).
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/power_model.hpp"
+#include "model/power_samples.hpp"
+#include "power/controls/control.hpp"
+#include "tune/plans/sample_clocks.hpp"
+#include "tune/session/session_setup.hpp"
+
+namespace ergotune {
+
+/// What a fit belongs to: it does not hold for another board, or under another driver.
+struct ModelledBoard {
+  std::string board;   ///< Control::device_key(): the UUID; a simulated device's or recording's name
+  std::string driver;  ///< of the board, as its sensors tell it; empty where nobody does
+};
+
+struct DeviceModel {
+  ModelledBoard of;
+  PowerSampling sampling;
+  PowerModel model;
+  /// s since the epoch, of the last sample.
+  double made_at = 0;
+};
+
+/// The fit of these samples over the clocks that they were asked for.
+PowerModel fit_samples(const PowerSampling& sampling);
+
+/// The largest power of the samples, W: a model holds for kernels up to about that.
+double greatest_load(const PowerSampling& sampling);
+/// Why samples of such a load say nothing of a device with this power limit (W): it ran on another device, or was too
+/// light; empty where it did load the device, or where no limit is known.
+std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts);
+
+/// The supported clock with least modelled energy, MHz.
+double optimal_clock(const DeviceModel& model);
+
+/// The supported clocks within `share` of the model's optimum, ascending: the values of `core_clock_mhz = "model"`. The
+/// one nearest to the optimum is among them. Empty where the model is not usable.
+std::vector<double> suggested_clocks(const DeviceModel& model, double share = 0.1);
+
+/// Where the fit of a board is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR).
+std::filesystem::path device_model_file(const std::string& board);
+/// Keeps samples and fit with its intervals; the file. Throws Error when that is impossible.
+std::filesystem::path store_device_model(const DeviceModel& model);
+
+/// What is kept of a board, and what is to be said of it.
+struct StoredDeviceModel {
+  /// nullopt: none, or one of another driver or of other clocks, which is not to be used.
+  std::optional<DeviceModel> model;
+  /// Why there is none, or that it is old; empty where all is well.
+  std::string note;
+};
+/// `supported_mhz`: the clocks that the board lists now; empty: not compared.
+StoredDeviceModel load_device_model(const ModelledBoard& of, const std::vector<double>& supported_mhz);
+
+struct DeviceModelOptions {
+  /// Device, controls, sensors, where samples are kept so that a killed sweep goes on.
+  SetupOptions setup;
+  SamplingOptions sampling;
+  const std::atomic<bool>* interrupted = nullptr;
+  /// What is to be said at once, line by line.
+  std::function<void(const std::string&)> tell;
+};
+
+/// Sweeps the full-load kernel over a few clocks, and fits. On a live device the sweep goes through a ControlSession as any
+/// tuning does, and core voltages are read where somebody tells them. Throws UserError where clocks cannot be set, Error
+/// when interrupted.
+DeviceModel measure_device_model(const DeviceModelOptions& options);
+
+/// The model of a target's board: the one that is kept, else measured now on `device` and kept. `notes` receives where it
+/// comes from, and that it is old.
+DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
+                           std::vector<std::string>& notes);
+
+/// The driver that a board's own sensors name; empty where they name none. `sensors`: ids, or none for the board's own.
+std::string driver_of_board(const std::string& board, const std::vector<std::string>& sensors);
+
+}  // namespace ergotune

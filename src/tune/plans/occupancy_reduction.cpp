@@ -1,0 +1,226 @@
+#include "tune/plans/occupancy_reduction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
+
+namespace ergotune {
+namespace {
+
+// Larger spaces are not looked through.
+constexpr std::uint64_t kEnumerable = 4'000'000;
+constexpr std::size_t kMostCandidates = 4096;
+
+/// A kernel's own part of a configuration: positions of its parameters' values.
+using Part = std::vector<std::uint32_t>;
+
+/// One kernel with the parts of configurations that it has in the space, and what occupancy each gives.
+struct Candidates {
+  std::string name;
+  std::vector<std::size_t> parameters;
+  std::vector<Part> parts;
+  std::vector<std::optional<double>> occupancy;  ///< nullopt: nobody tells; 0: it does not compile or load
+
+  std::string quantity() const { return name.empty() ? "occupancy" : "occupancy." + name; }
+  bool known() const {
+    return std::any_of(occupancy.begin(), occupancy.end(), [](const auto& o) { return o && *o > 0; });
+  }
+};
+
+Part part_at(const Candidates& kernel, std::span<const std::uint32_t> positions) {
+  Part part;
+  for (const std::size_t p : kernel.parameters) part.push_back(positions[p]);
+  return part;
+}
+
+std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace& space) {
+  std::vector<Candidates> kernels;
+  const auto& parameters = space.parameters();
+  for (const Kernel& kernel : problem.kernels) {
+    Candidates candidates;
+    candidates.name = kernel.name;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const bool own = kernel.name.empty() || parameters[p].name.starts_with(kernel.name + ".");
+      if (own && parameters[p].kind == ParameterKind::code) candidates.parameters.push_back(p);
+    }
+    if (!candidates.parameters.empty()) kernels.push_back(std::move(candidates));
+  }
+  std::vector<std::set<Part>> seen(kernels.size());
+  std::vector<std::uint32_t> positions(space.dimensions());
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    space.values_at(i, positions);
+    for (std::size_t k = 0; k < kernels.size(); ++k) seen[k].insert(part_at(kernels[k], positions));
+  }
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (seen[k].size() > kMostCandidates)
+      throw UserError(fmt::format("occupancy: {} has {} configurations of its own, each of which would be compiled; at most {}",
+                                  kernels[k].name.empty() ? "the kernel" : kernels[k].name, seen[k].size(), kMostCandidates));
+    kernels[k].parts.assign(seen[k].begin(), seen[k].end());
+    kernels[k].occupancy.resize(seen[k].size());
+  }
+  return kernels;
+}
+
+/// Has configurations compiled and reads what their code needs.
+class Probe : private Source {
+ public:
+  Probe(const SearchSpace& space, Ledger& ledger) : space_(space), ledger_(ledger) {}
+
+  /// Which candidate of each kernel stands in a probe.
+  using Choice = std::vector<std::size_t>;
+
+  std::vector<Measurement> run(const std::vector<Candidates>& kernels, const std::vector<Choice>& choices) {
+    wanted_.clear();
+    for (const Choice& choice : choices) wanted_.push_back(configuration(kernels, choice));
+    results_.assign(wanted_.size(), {});
+    asked_ = 0;
+    ledger_.drive(*this);
+    return results_;
+  }
+
+ private:
+  std::vector<Wanted> next(std::size_t room) override {
+    std::vector<Wanted> list;
+    for (; asked_ < wanted_.size() && list.size() < room; ++asked_) {
+      Wanted wanted;
+      wanted.index = asked_;
+      wanted.resources_of = wanted_[asked_];
+      list.push_back(std::move(wanted));
+    }
+    return list;
+  }
+  void take(const Wanted& wanted, const Measurement& measurement, bool) override { results_[wanted.index] = measurement; }
+
+  Configuration configuration(const std::vector<Candidates>& kernels, const Choice& choice) const {
+    const auto& parameters = space_.parameters();
+    Configuration values;
+    for (const Parameter& parameter : parameters)
+      values.push_back(parameter.default_value ? *parameter.default_value : parameter.values.front());
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+      for (std::size_t i = 0; i < kernels[k].parameters.size(); ++i) {
+        const std::size_t p = kernels[k].parameters[i];
+        values[p] = parameters[p].values[kernels[k].parts[choice[k]][i]];
+      }
+    return values;
+  }
+
+  const SearchSpace& space_;
+  Ledger& ledger_;
+  std::vector<Configuration> wanted_;
+  std::vector<Measurement> results_;
+  std::size_t asked_ = 0;
+};
+
+void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const Measurement& measurement) {
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const auto found = measurement.quantities.find(kernels[k].quantity());
+    if (found != measurement.quantities.end()) kernels[k].occupancy[choice[k]] = found->second.value;
+  }
+}
+
+/// All kernels' candidates side by side: as many probes as the kernel with the most has. Where one does not compile or load,
+/// the others' are looked at again beside what works.
+void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& space, Ledger& ledger) {
+  Probe probe(space, ledger);
+  std::size_t most = 0;
+  for (const Candidates& kernel : kernels) most = std::max(most, kernel.parts.size());
+  std::vector<Probe::Choice> choices(most, Probe::Choice(kernels.size()));
+  for (std::size_t i = 0; i < most; ++i)
+    for (std::size_t k = 0; k < kernels.size(); ++k) choices[i][k] = std::min(i, kernels[k].parts.size() - 1);
+  const std::vector<Measurement> first = probe.run(kernels, choices);
+  std::optional<Probe::Choice> works;
+  std::set<std::pair<std::size_t, std::size_t>> open;  // kernel, candidate
+  for (std::size_t i = 0; i < most; ++i) {
+    if (first[i].ok()) {
+      take(kernels, choices[i], first[i]);
+      works = choices[i];
+    } else {
+      for (std::size_t k = 0; k < kernels.size(); ++k) open.emplace(k, choices[i][k]);
+    }
+  }
+  std::vector<Probe::Choice> again;
+  for (const auto& [k, candidate] : open) {
+    if (kernels[k].occupancy[candidate]) continue;
+    again.push_back(works.value_or(Probe::Choice(kernels.size(), 0)));
+    again.back()[k] = candidate;
+  }
+  const std::vector<Measurement> second =
+      works && kernels.size() > 1 ? probe.run(kernels, again) : std::vector<Measurement>(again.size());
+  for (std::size_t i = 0; i < again.size(); ++i)
+    if (second[i].ok()) take(kernels, again[i], second[i]);
+  for (const auto& [k, candidate] : open)
+    if (!kernels[k].occupancy[candidate]) kernels[k].occupancy[candidate] = 0;
+}
+
+/// The candidates that stay, the most promising first.
+std::vector<std::size_t> promising(const Candidates& kernel, double bound) {
+  double highest = 0;
+  for (const auto& occupancy : kernel.occupancy) highest = std::max(highest, occupancy.value_or(0));
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < kernel.parts.size(); ++i) {
+    const double occupancy = kernel.occupancy[i].value_or(0);
+    if (!kernel.known() || occupancy > bound || (highest <= bound && occupancy == highest)) kept.push_back(i);
+  }
+  return kept;
+}
+
+/// The values that stay of a kernel's only parameter, by occupancy and size.
+std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::size_t> kept, const Parameter& parameter) {
+  const auto value = [&](std::size_t i) -> const Value& { return parameter.values[kernel.parts[i][0]]; };
+  std::stable_sort(kept.begin(), kept.end(), [&](std::size_t a, std::size_t b) {
+    const double one = kernel.occupancy[a].value_or(0), other = kernel.occupancy[b].value_or(0);
+    if (one != other) return one > other;
+    return value(a).is_number() && value(b).is_number() && value(b) < value(a);
+  });
+  std::vector<Value> values;
+  for (const std::size_t i : kept) values.push_back(value(i));
+  return values;
+}
+
+}  // namespace
+
+SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
+                                std::vector<std::string>& notes) {
+  if (!(bound > 0 && bound < 1))
+    throw UserError(fmt::format("occupancy {} is no bound: it is a share above 0 and below 1, such as 0.8", bound));
+  if (space.size() > kEnumerable)
+    throw UserError(fmt::format("a space of {} configurations is too large to be reduced by occupancy", space.size()));
+  std::vector<Candidates> kernels = candidates_in(problem, space);
+  measure_occupancy(kernels, space, ledger);
+  std::vector<Parameter> parameters = space.parameters();
+  std::vector<std::set<Part>> kept(kernels.size());
+  std::string words;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const std::vector<std::size_t> stay = promising(kernels[k], bound);
+    for (const std::size_t i : stay) kept[k].insert(kernels[k].parts[i]);
+    const std::string name = kernels[k].name.empty() ? "the kernel" : kernels[k].name;
+    words += fmt::format("{}{} {} of {}{}", words.empty() ? "" : ", ", name, stay.size(), kernels[k].parts.size(),
+                         kernels[k].known() ? "" : " (nobody tells its occupancy here)");
+    if (kernels[k].parameters.size() != 1) continue;
+    Parameter& parameter = parameters[kernels[k].parameters.front()];
+    parameter.values = ordered_values(kernels[k], stay, parameter);
+    if (parameter.default_value && std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) ==
+                                       parameter.values.end())
+      parameter.default_value.reset();
+  }
+  std::vector<Configuration> list;
+  std::vector<std::uint32_t> positions(space.dimensions());
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    space.values_at(i, positions);
+    bool stays = true;
+    for (std::size_t k = 0; k < kernels.size() && stays; ++k) stays = kept[k].contains(part_at(kernels[k], positions));
+    if (stays) list.push_back(space.configuration(i));
+  }
+  if (list.empty()) throw UserError("occupancy: no configuration of the space is left");
+  notes.push_back(fmt::format("occupancy above {:g} %: {} of {} configurations are searched ({})", 100 * bound, list.size(),
+                              space.size(), words));
+  return SearchSpace::from_configurations(std::move(parameters), list);
+}
+
+}  // namespace ergotune

@@ -1,0 +1,139 @@
+#include "tune/plans/sample_clocks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ergotune/error.hpp"
+#include "model/execution_kind.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Of the clock that was asked for: less than this share, and than half a usual step, is no throttling.
+constexpr double kSameClock = 0.01, kHalfStepMhz = 7.5;
+/// Clocks that turn out to be throttled cost as many further ones, up to so many.
+constexpr std::size_t kMostThrottled = 4;
+
+/// Clocks one after the other: first evenly spaced, then where the model is least sure.
+class ClockSource : public Source {
+ public:
+  ClockSource(std::map<double, ConfigurationIndex> by_clock, const SamplingOptions& options, PowerSampling& out)
+      : by_clock_(std::move(by_clock)), options_(options), out_(out) {
+    const std::size_t first =
+        options.adaptive ? std::max<std::size_t>(5, options.count / 2 + 1) : options.count;
+    // Ascending, and taken from the back: highest first, as a warm card is what the rest is measured on.
+    spaced_ = spaced_clocks(out.supported_mhz, std::min(first, options.count));
+  }
+
+  std::vector<Wanted> next(std::size_t) override {
+    if (under_way_) return {};
+    const auto clock = next_clock_to_try();
+    if (!clock) return {};
+    asked_.insert(*clock);
+    under_way_ = clock;
+    Wanted wanted;
+    wanted.index = by_clock_.at(*clock);
+    wanted.objective_quantity = "energy";
+    return {wanted};
+  }
+
+  void take(const Wanted&, const Measurement& m, bool) override {
+    const double asked = *under_way_;
+    under_way_.reset();
+    const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");
+    auto power = m.value("power");
+    if (!power && energy && time && *time > 0) power = *energy / *time;
+    const bool told = ran && *ran * 1e-6 > 0.2 * asked && *ran * 1e-6 < 1.1 * asked;
+    const bool slower = told && *ran * 1e-6 < asked - std::max(kHalfStepMhz, kSameClock * asked);
+    // One that ran slower than asked counts as failed, but says where the board throttles.
+    if ((!usable(m.status) && !slower) || !power) {
+      out_.notes.push_back(fmt::format("{:.0f} MHz: {}", asked, m.message.empty() ? "no power" : m.message));
+      return;
+    }
+    PowerSample sample;
+    sample.clock_mhz = told ? *ran * 1e-6 : asked;
+    sample.power_w = *power;
+    sample.power_error_w = m.standard_error("power");
+    sample.voltage_v = m.value("core_voltage");
+    if (const auto memory = m.value("memory_clock")) sample.memory_clock_mhz = *memory * 1e-6;
+    sample.temperature_c = m.value("temperature");
+    if (slower) {
+      // Going Green fits up to the highest clock before throttling: what lies beyond is the limit, not the clock.
+      out_.throttled.push_back(sample);
+      out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
+      out_.notes.push_back(fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked",
+                                       asked, sample.clock_mhz));
+    } else {
+      out_.samples.push_back(sample);
+      out_.time_s.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    for (const std::string& warning : m.warnings) {
+      if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
+    }
+    if (options_.progress) options_.progress(sample, asked_.size(), options_.count);
+  }
+
+ private:
+  std::optional<double> next_clock_to_try() {
+    while (!spaced_.empty()) {
+      const double clock = spaced_.back();
+      spaced_.pop_back();
+      if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
+    }
+    const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
+    if (asked_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
+    // Clocks a step from one that is known teach little.
+    const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
+    std::vector<double> candidates;
+    for (const double f : out_.supported_mhz) {
+      if (!out_.throttled.empty() && f >= out_.high_mhz) continue;
+      const bool near = std::any_of(asked_.begin(), asked_.end(), [&](double g) { return std::abs(f - g) < spacing; });
+      if (!near) candidates.push_back(f);
+    }
+    return next_clock(fit_power_model(out_.samples), out_.samples, candidates);
+  }
+
+  std::map<double, ConfigurationIndex> by_clock_;
+  const SamplingOptions& options_;
+  PowerSampling& out_;
+  std::vector<double> spaced_;
+  std::set<double> asked_;
+  std::optional<double> under_way_;
+};
+
+}  // namespace
+
+PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
+  const SearchSpace& space = ledger.space();
+  PowerSampling out;
+  out.source = ledger.evaluator().description();
+  out.provenance = ledger.evaluator().provenance();
+  std::size_t clock = space.dimensions();
+  for (std::size_t i = 0; i < space.dimensions(); ++i) {
+    if (execution_kind(space.parameters()[i]) == ParameterKind::core_clock_mhz) clock = i;
+  }
+  if (clock == space.dimensions()) throw UserError("there is no core clock to vary");
+  std::map<double, ConfigurationIndex> by_clock;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i)
+    by_clock.emplace(space.configuration(i)[clock].as_real(), i);
+  for (const auto& [f, index] : by_clock) out.supported_mhz.push_back(f);
+  out.low_mhz = out.supported_mhz.front();
+  out.high_mhz = out.supported_mhz.back();
+  ClockSource source(std::move(by_clock), options, out);
+  ledger.drive(source);
+  // A board that throttles nearly everywhere: better these than none.
+  if (out.samples.size() < 3) {
+    for (const PowerSample& sample : out.throttled) {
+      out.samples.push_back(sample);
+      out.time_s.push_back(std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  return out;
+}
+
+}  // namespace ergotune

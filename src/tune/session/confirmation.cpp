@@ -1,0 +1,319 @@
+#include "tune/session/confirmation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "base/clock.hpp"
+#include "measure/combine.hpp"
+#include "tune/round_effects.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr int kConfirmationRounds = 3;
+constexpr std::size_t kConfirmedCandidates = 3;
+// More where noise hides who is best: those whose intervals reach the best one's.
+constexpr std::size_t kNoisyCandidates = 10;
+// As long as the choice among them is expected to lose more, those with a chance are measured again: so often at most.
+constexpr double kAcceptedLoss = 0.003;
+constexpr double kChance = 0.02;
+constexpr int kRaces = 4;
+// Where one that was measured once is expected to gain more than that, it is confirmed as well: so often at most.
+constexpr int kConfirmationBatches = 3;
+// A board that is lost meanwhile takes its rounds with it: they begin again on another.
+constexpr int kLostBoards = 3;
+
+}  // namespace
+
+ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board, int first,
+                                       std::function<void(std::size_t)> each)
+    : order_(candidates.size()), round_(first - 1), rounds_left_(rounds), sent_(candidates.size()), board_(std::move(board)), each_(std::move(each)) {
+  for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
+  if (sent_ == order_.size()) {
+    if (under_way_ > 0 || rounds_left_ == 0) return {};
+    --rounds_left_;
+    ++round_;
+    sent_ = 0;
+    random_.shuffle(std::span(order_));
+  }
+  std::vector<Wanted> list;
+  while (sent_ < order_.size() && list.size() < room) {
+    Wanted wanted;
+    wanted.index = candidates_[order_[sent_++]].index;
+    wanted.kind = RowKind::confirmation;
+    wanted.board = board_;
+    list.push_back(wanted);
+  }
+  under_way_ += list.size();
+  return list;
+}
+
+void ConfirmationSource::take(const Wanted& wanted, const Measurement& measurement, bool) {
+  --under_way_;
+  boards_.insert(wanted.board);
+  for (Candidate& candidate : candidates_) {
+    if (candidate.index == wanted.index) candidate.rounds.push_back({round_, measurement});
+  }
+  if (each_) each_(static_cast<std::size_t>(rounds_left_) * order_.size() + order_.size() - sent_ + under_way_);
+}
+
+Confirmation::Confirmation(Ledger& ledger, Objective& objective, Standing& standing,
+                           std::optional<ConfigurationIndex> beside, Tell tell)
+    : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
+
+/// Who is confirmed next, with the leader and the default beside them.
+std::vector<ConfigurationIndex> Confirmation::candidates() {
+  const std::vector<ConfigurationIndex> ranking = standing_.candidates(), leading = standing_.ranking();
+  if (leading.empty()) return {};
+  const bool begun = is_confirmed(leading.front());
+  std::vector<ConfigurationIndex> list = outdated(leading);
+  if (list.empty()) list = begun ? rivals_of(leading.front(), ranking) : first_candidates(ranking);
+  if (list.empty()) return list;
+  const auto add = [&](ConfigurationIndex index) {
+    if (std::find(list.begin(), list.end(), index) == list.end()) list.push_back(index);
+  };
+  if (begun) add(leading.front());
+  if (beside_ && standing_.seen(*beside_) && standing_.outcome(*beside_).ok) add(*beside_);
+  return list;
+}
+
+/// What an earlier run confirmed, under a load of its own, and stands before all that were confirmed in this one.
+std::vector<ConfigurationIndex> Confirmation::outdated(const std::vector<ConfigurationIndex>& ranking) const {
+  std::vector<ConfigurationIndex> list;
+  if (rounds_.empty()) return list;
+  for (const ConfigurationIndex index : ranking) {
+    if (unconfirmable_.contains(index)) continue;
+    if (rounds_.contains(index)) {
+      if (!list.empty()) list.push_back(index);
+      break;
+    }
+    if (is_confirmed(index)) list.push_back(index);
+  }
+  return list;
+}
+
+/// The first of the ranking, and those whose intervals reach the best one's.
+std::vector<ConfigurationIndex> Confirmation::first_candidates(const std::vector<ConfigurationIndex>& ranking) const {
+  std::vector<ConfigurationIndex> list;
+  for (const ConfigurationIndex index : ranking) {
+    if (list.size() == kNoisyCandidates) break;
+    if (unconfirmable_.contains(index)) continue;
+    if (list.size() < kConfirmedCandidates || near_best(index, ranking.front())) list.push_back(index);
+  }
+  return list;
+}
+
+/// Those that were measured once and may be better than what was confirmed, the most promising first. With them goes what an
+/// earlier run confirmed and is as close: it was not measured beside them.
+std::vector<ConfigurationIndex> Confirmation::rivals_of(ConfigurationIndex leader,
+                                                        const std::vector<ConfigurationIndex>& ranking) const {
+  const Outcome best = objective_.outcome(standing_.measurement(leader));
+  const Repeats of_search = repeats();
+  std::vector<std::pair<double, ConfigurationIndex>> promising, earlier;
+  for (const ConfigurationIndex index : ranking) {
+    if (rounds_.contains(index) || index == leader) continue;
+    double gain = objective_.better(standing_.judged(index), standing_.measurement(leader)) ? kAcceptedLoss : 0;
+    if (objective_.kind() == Objective::Kind::single)
+      gain = expected_gain(standing_.outcome(index), best, is_confirmed(index) ? Repeats{} : of_search);
+    if (gain >= kAcceptedLoss) (is_confirmed(index) ? earlier : promising).emplace_back(-gain, index);
+  }
+  if (promising.empty()) return {};
+  std::vector<ConfigurationIndex> list;
+  for (auto* some : {&promising, &earlier}) {
+    std::stable_sort(some->begin(), some->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [gain, index] : *some)
+      if (list.size() < kNoisyCandidates) list.push_back(index);
+  }
+  return list;
+}
+
+Repeats Confirmation::repeats() const {
+  std::vector<MeasuredTwice> pairs;
+  for (const ConfigurationIndex index : standing_.order()) {
+    const Entry& entry = *ledger_.find(index);
+    if (!is_confirmed(index)) continue;
+    const auto here = searched_.find(index);
+    if (here != searched_.end()) pairs.emplace_back(&here->second, &entry.measurement);
+    else if (entry.searched && entry.board.empty()) pairs.emplace_back(&*entry.searched, &entry.measurement);
+  }
+  return repeats_of(objective_, pairs);
+}
+
+/// Of several the first that is there; empty where there is one.
+std::string Confirmation::choose_board() const {
+  const std::vector<BoardShare> boards = ledger_.evaluator().boards();
+  if (std::any_of(boards.begin(), boards.end(), [&](const BoardShare& b) { return b.board == board_ && !b.lost; })) return board_;
+  const auto first = std::find_if(boards.begin(), boards.end(), [](const BoardShare& b) { return !b.lost; });
+  return first == boards.end() ? std::string() : first->board;
+}
+
+double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candidates) const {
+  return std::accumulate(candidates.begin(), candidates.end(), 0.0, [&](double sum, ConfigurationIndex index) {
+    return sum + ledger_.find(index)->measurement.measure_seconds;
+  });
+}
+
+bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
+  if (const std::string board = choose_board(); board != board_) {
+    rounds_.clear();
+    board_ = board;
+  }
+  // What was confirmed on another board says nothing beside these: it is measured again.
+  for (const ConfigurationIndex index : standing_.order()) {
+    const bool elsewhere = is_confirmed(index) && ledger_.find(index)->board != board_;
+    if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end()) candidates.push_back(index);
+  }
+  const double round = expected_round(candidates), began = host_seconds();
+  const std::size_t all = candidates.size() * kConfirmationRounds;
+  const auto tell = [&](std::size_t left) {
+    const auto done = static_cast<double>(all - left), open = static_cast<double>(left);
+    if (tell_) tell_(done > 0 ? (host_seconds() - began) / done * open : round * kConfirmationRounds);
+  };
+  ledger_.set_phase("confirming");
+  tell(all);
+  for (const ConfigurationIndex index : candidates)
+    if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
+  ConfirmationSource source(candidates, kConfirmationRounds, board_, next_round_, tell);
+  if (!ledger_.drive(source).empty()) return false;
+  if (source.boards().size() > 1 && lost_boards_++ < kLostBoards) return confirm(std::move(candidates));
+  next_round_ += kConfirmationRounds;
+  for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
+    std::vector<ConfirmationRound>& rounds = rounds_[candidate.index];
+    rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
+  }
+  for (auto& [index, mean] : means()) {
+    // What worked before and could not be measured again is not confirmed; only a wrong result is evidence against it.
+    if (!usable(mean.status) && mean.status != Status::wrong_result) {
+      if (unconfirmable_.insert(index).second) ledger_.warn(index, "it could not be confirmed: " + mean.message);
+      standing_.see(index);
+      continue;
+    }
+    ledger_.confirm(index, std::move(mean), static_cast<int>(rounds_.at(index).size()), objective_.spec(), board_);
+    standing_.see(index);
+  }
+  standing_.judge_again();
+  return true;
+}
+
+bool Confirmation::possible() const {
+  return ledger_.evaluator().provenance() == Provenance::measured && objective_.kind() != Objective::Kind::pareto &&
+         !ledger_.interrupted();
+}
+
+void Confirmation::run(bool fresh) {
+  if (!possible()) return;
+  // What was confirmed once, and has no new rival, is not measured again by the same command.
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
+  const double before = host_seconds(), waited = ledger_.waited();
+  for (int batch = 0; batch < kConfirmationBatches || !outdated(standing_.ranking()).empty(); ++batch) {
+    const std::vector<ConfigurationIndex> list = candidates();
+    if (list.empty() || !confirm(list)) break;
+  }
+  if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
+  if (const auto last = standings()) ledger_.conclude(last->indices.front(), last->chances);
+  seconds_ += host_seconds() - before - (ledger_.waited() - waited);
+}
+
+/// Whether their intervals leave it open which is better.
+bool Confirmation::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
+  const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
+  if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
+  const auto error = [](const Outcome& outcome) { return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front(); };
+  return a.values.front() - b.values.front() < 2 * std::hypot(error(a), error(b));
+}
+
+std::map<ConfigurationIndex, Measurement> Confirmation::means() const {
+  std::map<ConfigurationIndex, Measurement> means;
+  for (const auto& [index, rounds] : rounds_) {
+    std::vector<Measurement> measured;
+    for (const ConfirmationRound& round : rounds) measured.push_back(round.measurement);
+    means.emplace(index, combine(measured));
+  }
+  for (const std::string& quantity : BoardFactors::compared()) {
+    std::vector<std::vector<RoundValue>> values;
+    std::vector<Measurement*> of;
+    for (auto& [index, mean] : means) {
+      std::vector<RoundValue> list;
+      for (const ConfirmationRound& round : rounds_.at(index)) {
+        const auto value = usable(round.measurement.status) ? round.measurement.value(quantity) : std::nullopt;
+        if (value && *value > 0) list.push_back({round.number, *value, 0});
+      }
+      if (list.empty() || !usable(mean.status)) continue;
+      values.push_back(std::move(list));
+      of.push_back(&mean);
+    }
+    const std::vector<double> factors = factors_of_rounds(values);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      Quantity& q = of[i]->quantities.at(quantity);
+      q.value /= factors[i];
+      q.standard_error /= factors[i];
+    }
+  }
+  return means;
+}
+
+std::optional<Confirmation::Standings> Confirmation::standings() {
+  Standings found;
+  std::vector<std::vector<RoundValue>> values;
+  const double sign = objective_.direction() == Direction::maximise ? -1 : 1;
+  Objective judge = objective_;
+  for (const ConfigurationIndex index : standing_.ranking()) {
+    const auto rounds = rounds_.find(index);
+    if (rounds == rounds_.end() || !is_confirmed(index)) continue;
+    // What the objective makes of the mean (a broken condition, a level) holds for its rounds.
+    const Outcome outcome = objective_.outcome(standing_.measurement(index));
+    const auto mean = objective_.value(standing_.measurement(index));
+    if (!outcome.ok || !mean) continue;
+    const bool folded = objective_.kind() != Objective::Kind::single && *mean != 0;
+    const double scale = folded ? outcome.values.front() / *mean : sign;
+    std::vector<RoundValue> list;
+    for (const ConfirmationRound& round : rounds->second) {
+      const auto value = objective_.value(round.measurement);
+      if (!value) continue;
+      const Outcome own = judge.outcome(round.measurement);
+      list.push_back({round.number, scale * *value, own.standard_errors.empty() ? 0.0 : std::abs(scale) * own.standard_errors.front()});
+    }
+    if (list.empty()) continue;
+    found.indices.push_back(index);
+    values.push_back(std::move(list));
+  }
+  auto chances = chances_of(values);
+  if (!chances) return std::nullopt;
+  found.chances = std::move(*chances);
+  return found;
+}
+
+/// Measures those again that may still be the best, until the choice among them is expected to lose next to nothing.
+void Confirmation::race() {
+  for (int turn = 0; turn < kRaces; ++turn) {
+    const auto now = standings();
+    if (!now || now->chances.expected_loss < kAcceptedLoss) return;
+    std::vector<ConfigurationIndex> rivals;
+    for (std::size_t i = 0; i < now->indices.size(); ++i)
+      if (i == 0 || now->chances.of[i] > kChance) rivals.push_back(now->indices[i]);
+    if (rivals.size() < 2 || !confirm(rivals)) return;
+  }
+}
+
+Confidence Confirmation::confidence() {
+  Confidence out;
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  // What was confirmed for another objective had other rivals.
+  if (objective_.kind() == Objective::Kind::pareto || ranking.empty() || !is_confirmed(ranking.front())) return out;
+  const Entry& winner = *ledger_.find(ranking.front());
+  out.confirmation_rounds = winner.rounds;
+  out.search_repeats = repeats();
+  if (!winner.certainty) return out;
+  out.probability_best = winner.certainty->probability_best;
+  if (objective_.kind() == Objective::Kind::single) out.expected_loss = winner.certainty->expected_loss;
+  return out;
+}
+
+}  // namespace ergotune

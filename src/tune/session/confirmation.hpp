@@ -1,0 +1,112 @@
+// The best candidates are measured again, side by side, before the winner is reported.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ergotune/random.hpp"
+#include "search/certainty.hpp"
+#include "search/ranking.hpp"
+#include "tune/ledger/ledger.hpp"
+#include "tune/session/session.hpp"
+#include "tune/ledger/standing.hpp"
+
+namespace ergotune {
+
+/// One round's measurement of a candidate.
+struct ConfirmationRound {
+  int number = 0;  ///< shared by all that were measured in that round
+  Measurement measurement;
+};
+
+/// Rounds of confirmation as a source: each candidate once a round, in an order of its own each round, so that drift of
+/// the board does not favour one of them. The next round begins when the last one has ended.
+class ConfirmationSource : public Source {
+ public:
+  struct Candidate {
+    ConfigurationIndex index = 0;
+    std::vector<ConfirmationRound> rounds;
+  };
+
+  /// `board`: the one of several that measures them all; empty where there is one. `first`: number of the first round. `each`:
+  /// called after each measurement with the number of those that are still to come.
+  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {}, int first = 0,
+                     std::function<void(std::size_t left)> each = {});
+  /// The boards that did: more than one where the first was lost meanwhile.
+  const std::set<std::string>& boards() const { return boards_; }
+  std::vector<Wanted> next(std::size_t room) override;
+  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  /// With all of their rounds once the ledger says that the source has finished.
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+
+ private:
+  std::vector<Candidate> candidates_;
+  std::vector<std::size_t> order_;
+  int round_, rounds_left_;
+  std::size_t sent_, under_way_ = 0;
+  std::string board_;
+  std::function<void(std::size_t)> each_;
+  std::set<std::string> boards_;
+  Random random_{7};
+};
+
+/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are not
+/// measured, or have no one best (Pareto).
+class Confirmation {
+ public:
+  /// How long what is under way will take (s).
+  using Tell = std::function<void(double seconds_left)>;
+  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
+  /// each measurement.
+  Confirmation(Ledger& ledger, Objective& objective, Standing& standing, std::optional<ConfigurationIndex> beside, Tell tell);
+  /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between whom it
+  /// is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
+  void run(bool fresh);
+  /// Of the first of the standing's ranking.
+  Confidence confidence();
+  /// s that it took, without waiting for the evaluator.
+  double seconds() const { return seconds_; }
+
+ private:
+  bool possible() const;
+  bool is_confirmed(ConfigurationIndex index) const { return ledger_.find(index)->confirmed_for == objective_.spec(); }
+  std::vector<ConfigurationIndex> candidates();
+  std::vector<ConfigurationIndex> outdated(const std::vector<ConfigurationIndex>& ranking) const;
+  std::vector<ConfigurationIndex> first_candidates(const std::vector<ConfigurationIndex>& ranking) const;
+  std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader, const std::vector<ConfigurationIndex>& ranking) const;
+  bool confirm(std::vector<ConfigurationIndex> candidates);
+  /// s for a round of them, by what they took before.
+  double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
+  std::string choose_board() const;
+  bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
+  /// What the search read of those that were confirmed, and what the confirmation did.
+  Repeats repeats() const;
+  /// Every candidate's mean over its rounds, as the mean round would have it.
+  std::map<ConfigurationIndex, Measurement> means() const;
+  /// What is known of those that were measured here, best first; nullopt for fewer than two.
+  struct Standings {
+    std::vector<ConfigurationIndex> indices;
+    Chances chances;
+  };
+  std::optional<Standings> standings();
+  void race();
+
+  Ledger& ledger_;
+  Objective& objective_;
+  Standing& standing_;
+  std::optional<ConfigurationIndex> beside_;
+  Tell tell_;
+  std::set<ConfigurationIndex> unconfirmable_;  ///< none of their rounds worked
+  std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
+  std::map<ConfigurationIndex, Measurement> searched_;  ///< what they were judged by before
+  int next_round_ = 0;
+  std::string board_;  ///< that measured them
+  int lost_boards_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace ergotune

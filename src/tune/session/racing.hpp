@@ -1,0 +1,30 @@
+// Racing: the measurement of a configuration ends where it can no longer win.
+#pragma once
+
+#include <string>
+
+#include "ergotune/problem.hpp"
+#include "search/objective.hpp"
+#include "ergotune/space.hpp"
+
+namespace ergotune {
+
+/// Above this value of a quantity (time or energy) a configuration cannot win any more.
+struct RaceBound {
+  std::string quantity = "time";
+  double above = 1e300;  ///< 1e300: nothing rules it out
+};
+
+/// What a configuration is measured against.
+struct RaceLeader {
+  const Measurement* measurement = nullptr;
+  double value = 0, standard_error = 0;  ///< of the objective, turned so that smaller is better
+};
+
+/// Time and energy are compared as they stand. A metric or an expression over one of them is followed back: the quantity
+/// at which, with this configuration's parameters, the objective would be as bad as the upper end of the leader's interval.
+/// No bound where the objective needs several quantities, does not grow with the one, or is not a single one.
+RaceBound race_bound(const Objective& objective, const Problem* problem, const Constants& constants,
+                     const SearchSpace& space, ConfigurationIndex index, const RaceLeader& leader);
+
+}  // namespace ergotune

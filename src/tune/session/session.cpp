@@ -1,0 +1,269 @@
+#include "tune/session/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "base/statistics.hpp"
+#include "store/sqlite/failure_groups.hpp"
+#include "tune/session/confirmation.hpp"
+#include "tune/ledger/fair_source.hpp"
+#include "tune/ledger/standing.hpp"
+#include "tune/ledger/strategy_source.hpp"
+
+namespace ergotune {
+namespace {
+
+/// One search, from what is known to the answer.
+class Search {
+ public:
+  Search(Ledger& ledger, const SearchSpace& space, Objective& objective, const SessionOptions& options)
+      : ledger_(ledger),
+        space_(space),
+        objective_(objective),
+        options_(options),
+        started_(host_seconds()),
+        waited_before_(ledger.waited()),
+        own_before_(ledger.evaluators_own()),
+        standing_(ledger, objective),
+        source_(space, standing_, options, started_, [this](const Entry& entry, bool fresh) {
+                  fresh ? ++evaluated_ : ++known_;
+                  progress(&entry, {});
+                }) {
+    if (const auto index = default_of(space)) default_ = ledger.space().index_of(space.configuration(*index));
+  }
+
+  SessionResult run();
+
+ private:
+  std::string measure(std::vector<ConfigurationIndex> list);
+  std::string begin();
+  /// `left`: s to the end of a phase that is no search.
+  void progress(const Entry* last, const std::string& phase, std::optional<double> left = std::nullopt);
+  Confidence confirm();
+  void summarise(SessionResult& result) const;
+  std::string search();
+
+  Ledger& ledger_;
+  const SearchSpace& space_;
+  Objective& objective_;
+  const SessionOptions& options_;
+  double started_, waited_before_, own_before_, confirming_ = 0;
+  std::optional<ConfigurationIndex> default_;
+  Standing standing_;
+  StrategySource source_;
+  std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
+  std::vector<BoardShare> boards_;
+  double boards_at_ = -1e300;  ///< when they were looked at
+};
+
+void Search::progress(const Entry* last, const std::string& phase, std::optional<double> left) {
+  if (!options_.progress && !ledger_.shows()) return;
+  SessionProgress progress;
+  progress.evaluated = evaluated_;
+  progress.resumed = known_;
+  progress.failed = standing_.failed();
+  progress.total = space_.size();
+  const Budget& budget = options_.budget;
+  if (budget.evaluations > 0) progress.total = std::min<std::uint64_t>(progress.total, budget.evaluations);
+  progress.seconds = host_seconds() - started_;
+  progress.best = standing_.best_value();
+  progress.seconds_left = left;
+  if (!left && evaluated_ > 0) {
+    const std::uint64_t done = evaluated_ + known_;
+    const double each = progress.seconds / static_cast<double>(evaluated_);
+    progress.seconds_left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
+    if (budget.seconds > 0) progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
+  }
+  if (progress.seconds + started_ - boards_at_ >= 1) {
+    boards_at_ = progress.seconds + started_;
+    boards_ = ledger_.evaluator().boards();
+  }
+  progress.boards = boards_;
+  progress.phase = phase;
+  progress.last = last;
+  ledger_.tell(progress);
+  if (options_.progress) options_.progress(progress);
+}
+
+/// Measures a list that belongs to the search, as far as its budget goes.
+std::string Search::measure(std::vector<ConfigurationIndex> list) {
+  class Listed : public ListSource {
+   public:
+    Listed(std::vector<ConfigurationIndex> list, StrategySource& search)
+        : ListSource(std::move(list),
+                     [&search](const Wanted& wanted, const Measurement& m, bool fresh) {
+                       search.learn(wanted, m, fresh);
+                       return search.evaluations_left();
+                     }),
+          search_(search) {}
+    std::vector<Wanted> next(std::size_t room) override {
+      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1)) : std::vector<Wanted>{};
+    }
+    std::string stop() override { return search_.stop(); }
+
+   private:
+    StrategySource& search_;
+  };
+  Listed listed(std::move(list), source_);
+  return ledger_.drive(listed);
+}
+
+/// What is known already, the default, failures that are tried again. Why it must end here; empty to go on.
+std::string Search::begin() {
+  if (&space_ == &ledger_.space()) {
+    for (const ConfigurationIndex index : ledger_.order()) {
+      standing_.see(index);
+      ++known_;
+    }
+  }
+  // The default comes first: what tuning gains is told against it, and where results are checked against the
+  // first correct configuration, the user's own choice is the one to trust.
+  std::string why;
+  if (default_ && !standing_.seen(*default_)) why = measure({*default_});
+  if (why.empty()) {
+    std::vector<ConfigurationIndex> again = ledger_.to_retry();
+    std::erase_if(again, [&](ConfigurationIndex index) { return standing_.seen(index); });
+    if (!again.empty()) why = measure(std::move(again));
+  }
+  for (const ConfigurationIndex index : ledger_.to_retry()) retried_ += ledger_.find(index) != nullptr;
+  return why;
+}
+
+Confidence Search::confirm() {
+  Confirmation confirmation(ledger_, objective_, standing_, default_, [this](double left) { progress(nullptr, "confirming the best", left); });
+  if (options_.confirm && space_.size() > 1) confirmation.run(evaluated_ > 0);  // one has no rival
+  confirming_ = confirmation.seconds();
+  return confirmation.confidence();
+}
+
+void Search::summarise(SessionResult& result) const {
+  std::vector<double> values;
+  FailureGroups failures;
+  for (const ConfigurationIndex index : standing_.order()) {
+    const Measurement& measurement = standing_.measurement(index);
+    ++result.statuses[to_string(measurement.status)];
+    result.disturbed += ledger_.find(index)->disturbed;
+    if (standing_.outcome(index).ok) {
+      if (const auto value = objective_.value(measurement)) values.push_back(*value);
+    } else {
+      failures.add(index, measurement.status,
+                   measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
+    }
+  }
+  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
+    result.median_value = median(values);
+    const SearchSpace& space = ledger_.space();
+    std::vector<Judged> judged;
+    for (const ConfigurationIndex index : standing_.order())
+      judged.push_back({space.configuration(index), objective_.value(standing_.measurement(index))});
+    result.importance = importance_of(space.parameters(), std::move(judged));
+  }
+  const auto groups = failures.list();
+  if (groups.empty()) return;
+  result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);
+  result.commonest_failure_words = groups.front().message;
+  result.commonest_failure_count = groups.front().count;
+}
+
+/// The search itself; why it stopped.
+std::string Search::search() {
+  std::optional<ConfigurationIndex> reference = default_;
+  if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
+  FairSource fair(source_, ledger_, reference, options_.reference_every);
+  const std::string why = ledger_.drive(fair);
+  return why.empty() ? source_.why_finished() : why;
+}
+
+/// The boards that measured, and how they compare.
+std::vector<BoardResult> boards_of(const Ledger& ledger) {
+  std::vector<BoardResult> list;
+  for (const BoardShare& board : ledger.evaluator().boards()) {
+    BoardResult result{board, {}};
+    for (const std::string& name : BoardFactors::compared())
+      if (const auto factor = ledger.factors().factor(board.board, name)) result.factors[name] = *factor;
+    list.push_back(std::move(result));
+  }
+  return list;
+}
+
+SessionResult Search::run() {
+  SessionResult result;
+  if (space_.empty()) throw UserError("there is nothing to tune: " + space_.why_empty());
+  std::string why = begin();
+  source_.begin();
+  if (why.empty()) why = search();
+  // It came first, and what disturbed it may be over.
+  if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
+  result.stopped_because = why;
+  static_cast<Confidence&>(result) = confirm();
+  summarise(result);
+  const std::size_t shown = std::max<std::size_t>(options_.top, 1);
+  for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
+  if (objective_.kind() != Objective::Kind::pareto && result.best.size() > shown) result.best.resize(shown);
+  if (default_ && standing_.seen(*default_)) result.default_result = *ledger_.find(*default_);
+  result.boards = boards_of(ledger_);
+  result.evaluated = evaluated_;
+  result.resumed = known_;
+  result.retried = retried_;
+  result.seconds = host_seconds() - started_;
+  const double waited = ledger_.waited() - waited_before_;
+  result.tuner_seconds =
+      std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluators_own() - own_before_;
+  result.strategy = source_.strategy();
+  result.explanation = source_.explanation();
+  return result;
+}
+
+RunInfo run_info(const Objective& objective, const SessionOptions& options) {
+  RunInfo info;
+  info.objective = objective.spec();
+  info.strategy = options.strategy;
+  info.seed = options.seed;
+  info.phase = "searching";
+  return info;
+}
+
+}  // namespace
+
+std::optional<ConfigurationIndex> default_of(const SearchSpace& space) {
+  Configuration configuration;
+  for (const Parameter& parameter : space.parameters()) {
+    if (parameter.default_value) {
+      configuration.push_back(*parameter.default_value);
+    } else if (!parameter.values.empty()) {
+      configuration.push_back(parameter.values.front());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return space.index_of(configuration);
+}
+
+SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,
+                          const SessionOptions& options) {
+  return Search(ledger, space, objective, options).run();
+}
+
+SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
+                          std::int64_t store_session, const SessionOptions& options) {
+  LedgerOptions kept;
+  kept.store = store;
+  kept.session = store_session;
+  kept.problem = options.problem;
+  kept.constants = options.constants;
+  kept.further_metrics = options.further_metrics;
+  kept.retry = options.retry;
+  kept.interrupted = options.interrupted;
+  Ledger ledger(space, evaluator, std::move(kept));
+  ledger.begin_run(run_info(objective, options));
+  SessionResult result = run_session(ledger, space, objective, options);
+  ledger.end_run(result.stopped_because);
+  return result;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,134 @@
+// One tuning run: strategy, evaluator, store and objective brought together. The command and the Python
+// package are thin layers over this.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "evaluate/evaluator.hpp"
+#include "ergotune/problem.hpp"
+#include "search/importance.hpp"
+#include "search/objective.hpp"
+#include "search/ranking.hpp"
+#include "ergotune/strategy.hpp"
+#include "store/sqlite/store.hpp"
+#include "tune/ledger/ledger.hpp"
+
+namespace ergotune {
+
+/// When to stop. 0 or unset means no bound.
+struct Budget {
+  std::uint64_t evaluations = 0;
+  double seconds = 0;
+  double joules = 0;
+  /// "25", "10min", "90s", "2h", "500J", or several with commas. Throws UserError.
+  static Budget parse(const std::string& text);
+  std::string to_string() const;
+};
+
+struct SessionProgress {
+  std::uint64_t evaluated = 0, resumed = 0, failed = 0, total = 0;
+  double seconds = 0;
+  std::optional<double> best;
+  /// What that is where it is not the problem's objective: a stage of a plan has its own.
+  std::string objective, unit;
+  std::optional<double> seconds_left;
+  /// What is going on besides searching: "confirming the best"; empty while searching.
+  std::string phase;
+  /// What was learnt last; null where nothing new came.
+  const Entry* last = nullptr;
+  /// Where several devices measure: looked at once a second.
+  std::vector<BoardShare> boards;
+};
+
+/// One of several devices of a session.
+struct BoardResult : BoardShare {
+  /// How it compares with the mean of them, by quantity (BoardFactors).
+  std::map<std::string, BoardFactors::Factor> factors;
+};
+
+struct SessionOptions {
+  /// What is set, the rest as below. Throws UserError for a budget that is none and an unknown strategy.
+  static SessionOptions from(const Settings& settings);
+  std::string strategy = "auto";
+  std::map<std::string, Value> strategy_options;
+  Budget budget;
+  std::uint64_t seed = 1;
+  /// Re-measure the top candidates and the default side by side before the winner is reported.
+  bool confirm = true;
+  /// s between measurements of the default on each of several boards.
+  double reference_every = 600;
+  /// Let strategies that say so (Strategy::ends_early) end when nothing better is likely.
+  bool early_stop = true;
+  /// Earlier results to start from: files, or "auto" (docs/strategies.md); looked up in a prepared session.
+  std::vector<std::string> prior;
+  /// What they say of the space that is searched.
+  std::vector<PriorResults> priors;
+  /// Stored results of these statuses are not taken for known: they are measured again, before the search.
+  std::set<Status> retry;
+  const std::atomic<bool>* interrupted = nullptr;
+  /// Its metrics are computed for every measurement.
+  const Problem* problem = nullptr;
+  Constants constants;
+  /// LedgerOptions::further_metrics.
+  std::function<void(Measurement&, const Configuration&)> further_metrics;
+  /// How many of the best to return.
+  std::size_t top = 10;
+  std::function<void(const SessionProgress&)> progress;
+};
+
+/// How sure a choice is once it was confirmed: measured again beside its rivals.
+struct Confidence {
+  /// Rounds in which it was measured again, for this objective; 0: it was not.
+  int confirmation_rounds = 0;
+  /// That it is really the best of the confirmed candidates; nullopt when not confirmed.
+  std::optional<double> probability_best;
+  /// What it is expected to be above the best of them, as a share of its value; nullopt likewise.
+  std::optional<double> expected_loss;
+  /// How the search's values repeated.
+  Repeats search_repeats;
+};
+
+struct SessionResult : Confidence {  // of best[0]
+  /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto objectives
+  /// the whole front. Indices are the ledger's.
+  std::vector<Entry> best;
+  std::optional<Entry> default_result;
+  /// The objective of the median usable configuration, as the user reads it.
+  std::optional<double> median_value;
+  /// The commonest failure: its most telling line, all its words, and how many configurations it took.
+  std::string commonest_failure, commonest_failure_words;
+  std::uint64_t commonest_failure_count = 0;
+  /// Of the parameters of the space that was searched; empty for Pareto objectives.
+  Importance importance;
+  std::map<std::string, std::uint64_t> statuses;
+  /// Where several devices measured.
+  std::vector<BoardResult> boards;
+  std::uint64_t evaluated = 0;  ///< measured in this run
+  std::uint64_t resumed = 0;    ///< taken from the store
+  std::uint64_t disturbed = 0;  ///< without a result, because the device ran elsewhere each time (Entry::disturbed)
+  std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)
+  double seconds = 0;
+  double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
+  std::string strategy, explanation, stopped_because;
+};
+
+/// The configuration where every parameter takes its default (its first value where none is given); nullopt
+/// when that is not in the space. It is measured first: what tuning gains is told against it.
+std::optional<ConfigurationIndex> default_of(const SearchSpace& space);
+
+/// Searches `space`, which is the ledger's or a part of it (a stage of a plan), to its end.
+SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,
+                          const SessionOptions& options);
+
+/// The same with a ledger of its own: what the store knows is told to the strategy and not measured again; every
+/// result is durable before it is reported. `store` and `store_session` may be null/0 for runs that keep nothing.
+SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
+                          std::int64_t store_session, const SessionOptions& options);
+
+}  // namespace ergotune

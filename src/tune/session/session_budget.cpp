@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "ergotune/error.hpp"
+#include "tune/session/session.hpp"
+
+namespace ergotune {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return std::string(text);
+}
+
+[[noreturn]] void refuse(const std::string& part) {
+  throw UserError(
+      fmt::format("the budget \"{}\" is none: write evaluations (25), time (90s, 10min, 2h) or energy "
+                  "(500J, 2kJ), several with commas",
+                  part));
+}
+
+void add_part(Budget& budget, const std::string& part) {
+  double number = 0;
+  const char* end = part.data() + part.size();
+  const auto [rest, error] = std::from_chars(part.data(), end, number);
+  if (error != std::errc() || !(number > 0) || !std::isfinite(number)) refuse(part);
+  const std::string unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
+  if (unit.empty() || unit == "evaluations") {
+    if (number != std::floor(number) || number > 1e15) refuse(part);
+    budget.evaluations = static_cast<std::uint64_t>(number);
+  } else if (unit == "s" || unit == "sec") {
+    budget.seconds = number;
+  } else if (unit == "min" || unit == "m") {
+    budget.seconds = number * 60;
+  } else if (unit == "h") {
+    budget.seconds = number * 3600;
+  } else if (unit == "J") {
+    budget.joules = number;
+  } else if (unit == "kJ") {
+    budget.joules = number * 1e3;
+  } else {
+    refuse(part);
+  }
+}
+
+}  // namespace
+
+Budget Budget::parse(const std::string& text) {
+  Budget budget;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', start), text.size());
+    add_part(budget, trimmed(std::string_view(text).substr(start, comma - start)));
+    start = comma + 1;
+  }
+  return budget;
+}
+
+std::string Budget::to_string() const {
+  std::vector<std::string> parts;
+  if (evaluations > 0) parts.push_back(fmt::format("{}", evaluations));
+  if (seconds > 0) {
+    if (std::fmod(seconds, 3600) == 0)
+      parts.push_back(fmt::format("{:g}h", seconds / 3600));
+    else if (std::fmod(seconds, 60) == 0)
+      parts.push_back(fmt::format("{:g}min", seconds / 60));
+    else
+      parts.push_back(fmt::format("{:g}s", seconds));
+  }
+  if (joules > 0) parts.push_back(fmt::format("{:g}J", joules));
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+}  // namespace ergotune

@@ -1,0 +1,197 @@
+#include "tune/session/session_setup.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "problem/identity.hpp"
+#include "ergotune/problem.hpp"
+#include "tune/session/device_turn.hpp"
+#include "tune/ledger/live_session.hpp"
+#include "tune/session/prior.hpp"
+
+namespace ergotune {
+namespace {
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  }
+  return {};
+}
+
+/// Where there are several.
+nlohmann::ordered_json boards_of(const PreparedSession& prepared) {
+  auto list = nlohmann::ordered_json::array();
+  for (const BoardShare& board : prepared.evaluator->boards())
+    list.push_back({{"board", board.board}, {"id", board.id}, {"name", board.name}});
+  return list;
+}
+
+std::string environment(const PreparedSession& prepared, const std::string& compiler) {
+  utsname system{};
+  ::uname(&system);
+  nlohmann::ordered_json properties = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : prepared.device.properties)
+    std::visit([&, key = name](const auto& plain) { properties[key] = plain; }, value.data());
+  const nlohmann::ordered_json document{
+      {"device", prepared.device.name},
+      {"device_id", prepared.device.id},
+      {"backend", prepared.device.backend},
+      {"uuid", prepared.device.uuid},
+      {"boards", boards_of(prepared)},
+      {"driver", prepared.device.driver_version},
+      {"compiler", compiler},
+      {"host_processor", cpu_name()},
+      {"host_cores", std::thread::hardware_concurrency()},
+      {"system", fmt::format("{} {}", system.sysname, system.release)},
+      {"host", system.nodename},
+      {"properties", properties},
+      {"configurations", prepared.space->size()},
+      {"begun_at", iso_time(wall_seconds())},
+  };
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// For those who look into a store: arrays given in memory are known there by their hash alone.
+Problem without_arrays(Problem problem) {
+  for (Kernel& kernel : problem.kernels)
+    for (Argument& argument : kernel.arguments) {
+      argument.fill.data.reset();
+      argument.fill.foreign.reset();
+    }
+  return problem;
+}
+
+void open_store(PreparedSession& prepared, const SetupOptions& options) {
+  if (options.store.empty()) return;
+  prepared.store = std::make_unique<Store>(Store::open(options.store));
+  SessionIdentity identity;
+  identity.problem = prepared.original.name;
+  identity.problem_document = identity_of(prepared.original);
+  identity.device = fmt::format("{} ({})", prepared.device.name, prepared.device.id);
+  identity.device_identity = prepared.identity;
+  identity.provenance = prepared.evaluator->provenance();
+  identity.conditions = prepared.conditions;
+  if (!options.resume) identity.conditions += fmt::format(", begun afresh {:.6f}", wall_seconds());
+  std::vector<std::string> names;
+  for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
+  const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
+  prepared.store_session = prepared.store->session(identity, names, prepared.objective->name(),
+                                                   environment(prepared, compiler), serialise(without_arrays(prepared.problem)));
+}
+
+// Where outputs are compared with the first correct configuration's, a resumed session takes one that is
+// known to be right, the default if it can.
+void establish_reference(PreparedSession& prepared, const SetupOptions& options) {
+  if (!prepared.store || !prepared.live || !options.live.measure.verify ||
+      prepared.original.verification.kind != Verification::Kind::first_correct)
+    return;
+  std::vector<Configuration> candidates;
+  const auto default_index = default_of(*prepared.space);
+  for (const StoredRow& row : prepared.store->results(prepared.store_session)) {
+    if (!usable(row.measurement.status)) continue;
+    const auto index = prepared.space->index_of(row.configuration);
+    if (!index) continue;
+    candidates.push_back(row.configuration);
+    if (index == default_index) std::swap(candidates.front(), candidates.back());
+  }
+  if (candidates.size() > 5) candidates.resize(5);
+  if (!candidates.empty()) prepared.live->establish_reference(candidates);
+}
+
+}  // namespace
+
+SetupOptions SetupOptions::from(const Problem& problem) {
+  SetupOptions options;
+  static_cast<TargetOptions&>(options) = TargetOptions::from(problem);
+  options.store = problem.settings.store;
+  return options;
+}
+
+SessionOptions SessionOptions::from(const Settings& settings) {
+  // Refused before anything is compiled, not after.
+  std::vector<std::string> names;
+  for (const StrategyDescription& description : strategies()) names.push_back(description.name);
+  if (std::find(names.begin(), names.end(), settings.strategy) == names.end())
+    throw UserError(fmt::format("no strategy \"{}\"{}", settings.strategy, suggestion(settings.strategy, names)));
+  SessionOptions options;
+  options.strategy = settings.strategy;
+  options.strategy_options = settings.strategy_options;
+  if (!settings.budget.empty()) options.budget = Budget::parse(settings.budget);
+  options.seed = settings.seed;
+  options.confirm = settings.confirm;
+  options.early_stop = settings.early_stop;
+  options.prior = settings.prior;
+  options.reference_every = settings.reference_every;
+  return options;
+}
+
+PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
+  PreparedSession prepared;
+  // An objective that means nothing is told before a device is opened.
+  prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
+  prepared.watched = std::make_shared<LiveSession>(options.store);  // before workers start, which show what they read
+  static_cast<Target&>(prepared) = open_target(std::move(problem), options);
+  prepared.announce = options.announce;
+  open_store(prepared, options);
+  establish_reference(prepared, options);
+  prepared.watched->describe(prepared.store_session, prepared.live && prepared.device.is_cpu, prepared.notes);
+  return prepared;
+}
+
+std::unique_ptr<Ledger> PreparedSession::open_ledger(
+    const std::set<Status>& retry, const std::atomic<bool>* interrupted,
+    std::function<void(Measurement&, const Configuration&)> further_metrics, double patience) {
+  LedgerOptions options;
+  options.store = store.get();
+  options.session = store_session;
+  options.problem = &problem;
+  options.constants = constants;
+  options.retry = retry;
+  options.interrupted = interrupted;
+  options.live = watched;
+  options.further_metrics = std::move(further_metrics);
+  auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
+  if (store && announce)
+    for (const std::string& warning : store->warnings()) announce(fmt::format("{}: {}", store->file().string(), warning));
+  // After the ledger has the session: who wants the same one is told so at once.
+  if (live && !turn) {
+    const double began = host_seconds();
+    turn = wait_for_turns(live->devices(), announce, interrupted, patience);
+    waited = host_seconds() - began;
+  }
+  return ledger;
+}
+
+SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options) {
+  RunInfo info;
+  info.objective = prepared.objective->spec();
+  info.strategy = options.strategy;
+  info.seed = options.seed;
+  info.phase = "searching";
+  SessionOptions own = options;
+  own.problem = &prepared.problem;
+  own.constants = prepared.constants;
+  constexpr double kNoTime = 1e-3;  // s; 0 would be no limit
+  if (own.budget.seconds > 0) own.budget.seconds = std::max(kNoTime, own.budget.seconds - prepared.waited);
+  if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
+  ledger.begin_run(info);
+  SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);
+  ledger.end_run(result.stopped_because);
+  return result;
+}
+
+SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
+  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
+  return run_session(prepared, *ledger, options);
+}
+
+}  // namespace ergotune

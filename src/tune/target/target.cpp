@@ -1,0 +1,183 @@
+#include "tune/target/target.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "ergotune/error.hpp"
+#include "evaluate/recorded/replay.hpp"
+#include "evaluate/recorded/simulated.hpp"
+#include "measure/execution_parameters.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "problem/tables/quantity.hpp"
+#include "search/objective.hpp"
+#include "kernel/round.hpp"
+#include "search/known_names.hpp"
+#include "tune/plans/occupancy_reduction.hpp"
+#include "tune/target/target_checks.hpp"
+#include "tune/target/target_clocks.hpp"
+#include "tune/target/target_parts.hpp"
+#include "program/target_program.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Leaves out of the space what was not recorded: a search would run into it again and again.
+void keep_recorded(Target& target, const Recording& recording) {
+  const auto& parameters = target.space->parameters();
+  std::vector<std::optional<std::size_t>> places;
+  for (const Parameter& parameter : parameters) {
+    std::optional<std::size_t> place;
+    for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
+      if (recording.parameters[i].name == parameter.name) place = i;
+    }
+    places.push_back(place);
+  }
+  std::vector<Configuration> list;
+  for (std::size_t row = 0; row < recording.size(); ++row) {
+    const Configuration recorded = recording.configuration(row);
+    Configuration configuration;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      configuration.push_back(places[i] ? recorded[*places[i]] : parameters[i].values.front());
+    if (target.space->index_of(configuration)) list.push_back(std::move(configuration));
+  }
+  if (list.empty() || list.size() >= target.space->size()) return;
+  target.notes.push_back(fmt::format("the recording holds {} of the {} configurations of this problem: they are what is searched",
+                                     list.size(), target.space->size()));
+  target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
+}
+
+void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
+  if (file.empty())
+    throw UserError("replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
+  target.device.id = "replay:" + file;
+  target.device.backend = "replay";
+  const auto recording = std::make_shared<const Recording>(load_recording(file));
+  refuse_what_nobody_says(options, target.problem, recording.get());
+  target.device.name = recording->device.empty() ? "recorded device" : recording->device;
+  target.constants = target.problem.constants_for(target.device.name, {});
+  model_of_recording(target, options, *recording);
+  // Execution parameters have the values that were recorded.
+  for (const Parameter& recorded : recording->parameters) {
+    if (recorded.kind == ParameterKind::code) continue;
+    const auto& known = target.problem.parameters;
+    const bool there =
+        std::any_of(known.begin(), known.end(), [&](const Parameter& p) { return p.name == recorded.name; });
+    if (!there) target.problem.parameters.push_back(recorded);
+  }
+  target.problem.execution_parameters.clear();
+  // The recording is the device: what it holds is what can be "run". A problem whose restrictions need a
+  // device's properties is searched over the recorded configurations.
+  try {
+    build_space(target, options);
+    keep_recorded(target, *recording);
+  } catch (const UserError&) {
+    target.space = std::make_shared<const SearchSpace>(space_of(*recording));
+  }
+  target.evaluator = make_replay(recording, *target.space);
+  target.truth = recorded_truth(recording, *target.space);
+  target.identity = target.device.id;
+  target.conditions = target.evaluator->description();
+  for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
+}
+
+/// The profile of "sim:a100" or "sim:a100,sim:a100", and how often it is named.
+std::pair<std::string, int> simulated_boards(const std::string& text) {
+  std::istringstream parts(text);
+  std::string name;
+  int count = 0;
+  for (std::string part; std::getline(parts, part, ','); ++count) {
+    if (!part.starts_with("sim:")) throw UserError(fmt::format("\"{}\": a simulated device shares its work with simulated ones only", text));
+    part.erase(0, 4);
+    if (count > 0 && part != name)
+      throw UserError(fmt::format("\"{}\" names boards of different kinds, whose results cannot be compared", text));
+    name = part;
+  }
+  return {name, count};
+}
+
+void open_simulated(Target& target, const TargetOptions& options) {
+  const auto [name, boards] = simulated_boards(options.device);
+  const DeviceProfile profile = load_device_profile(name);
+  target.device.id = "sim:" + name;
+  target.device.backend = "simulated";
+  target.device.name = "simulated " + profile.name;
+  target.device.properties = profile.properties;
+  target.base_clock_mhz = base_clock_of(profile.name, *make_profile_control(profile));
+  resolve_execution_parameters(target.problem, profile, clocks_by_simulation(target, options));
+  target.constants = target.problem.constants_for(profile.name, profile.properties);
+  if (options.adapt) options.adapt(target.problem, profile.properties);
+  build_space(target, options);
+  SimulationOptions simulation;
+  simulation.seed = options.simulation_seed;
+  simulation.boards = boards;
+  target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
+  const auto device =
+      std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
+  target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
+  target.identity = target.device.id;
+  target.conditions =
+      fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
+  target.notes.push_back("every number below is simulated, nothing is measured");
+}
+
+}  // namespace
+
+void build_space(Target& target, const TargetOptions& options) {
+  SpaceOptions space;
+  space.threads = options.space_threads;
+  target.space = std::make_shared<const SearchSpace>(target.problem.build_space(target.constants, space));
+  if (target.space->empty()) {
+    throw UserError(fmt::format("problem \"{}\" has no valid configuration on {}: {}", target.problem.name,
+                                target.device.name, target.space->why_empty()));
+  }
+}
+
+Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics) {
+  std::vector<Metric> metrics = known_metrics(problem);
+  for (const std::string& name : further_metrics) metrics.push_back({name, Expression::constant(0), ""});
+  return Objective::parse(problem.objective, metrics);
+}
+
+TargetOptions TargetOptions::from(const Problem& problem) {
+  TargetOptions options;
+  const Settings& settings = problem.settings;
+  options.device = settings.device;
+  options.controls = settings.controls;
+  options.live = LiveOptions::from(settings);
+  options.simulation_seed = settings.seed;
+  options.occupancy = settings.occupancy;
+  return options;
+}
+
+Target open_target(Problem problem, const TargetOptions& options) {
+  Target target;
+  target.original = problem;
+  target.problem = std::move(problem);
+  const bool replay = options.device.starts_with("replay:");
+  if (!replay) refuse_what_nobody_says(options, target.problem, nullptr);
+  if (replay) {
+    open_replay(target, options.device.substr(7), options);
+  } else if (target.problem.program) {
+    open_program(target, options);
+  } else if (!options.live.workers.empty() || !options.live.nodes.empty()) {
+    open_nodes(target, options);
+  } else if (options.device.starts_with("sim:")) {
+    open_simulated(target, options);
+  } else {
+    open_live(target, options);
+  }
+  refuse_unknown_properties(target.problem, target.constants);
+  if (options.occupancy > 0 && !replay) {
+    LedgerOptions asking;
+    asking.interrupted = options.interrupted;
+    Ledger ledger(*target.space, *target.evaluator, std::move(asking));
+    target.space = std::make_shared<const SearchSpace>(
+        reduce_by_occupancy(target.problem, *target.space, ledger, options.occupancy, target.notes));
+  }
+  return target;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,111 @@
+#include "tune/target/target_clocks.hpp"
+
+#include <algorithm>
+
+#include "ergotune/error.hpp"
+#include "tune/plans/device_model.hpp"
+#include "power/board_facts.hpp"
+
+namespace ergotune {
+namespace {
+
+using Suggested = std::map<ParameterKind, std::vector<double>>;
+
+std::optional<double> from_profile(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  try {
+    const DeviceProfile profile = load_device_profile(name);
+    const auto base = profile.numbers.find("clock.base_mhz");
+    return base == profile.numbers.end() ? std::nullopt : std::optional(base->second);
+  } catch (const UserError&) {
+    return std::nullopt;  // nobody has described this device
+  }
+}
+
+bool asked_for(const Target& target, const TargetOptions& options) {
+  const auto& specs = target.problem.execution_parameters;
+  return options.needs_model || std::any_of(specs.begin(), specs.end(), [](const ExecutionParameterSpec& spec) {
+           return spec.kind == ParameterKind::core_clock_mhz && spec.choice == ExecutionParameterSpec::Choice::model;
+         });
+}
+
+Suggested with(const Target& target, const TargetOptions& options) {
+  Suggested suggested = options.suggested;
+  if (target.device_model)
+    suggested.try_emplace(ParameterKind::core_clock_mhz, suggested_clocks(*target.device_model));
+  return suggested;
+}
+
+}  // namespace
+
+bool take_clock_parameters(Problem& problem) {
+  static const std::map<std::string, ParameterKind> kinds = {{"nvml_gr_clock", ParameterKind::core_clock_mhz},
+                                                             {"nvml_mem_clock", ParameterKind::memory_clock_mhz},
+                                                             {"nvml_pwr_limit", ParameterKind::power_limit_w},
+                                                             {"tegra_gr_clock", ParameterKind::core_clock_mhz}};
+  bool any = false;
+  for (Parameter& parameter : problem.parameters) {
+    const auto kind = kinds.find(parameter.name);
+    const bool numbers = std::all_of(parameter.values.begin(), parameter.values.end(),
+                                     [](const Value& value) { return value.is_number(); });
+    if (kind == kinds.end() || !numbers || parameter.values.empty()) continue;
+    parameter.kind = kind->second;
+    any = true;
+  }
+  return any;
+}
+
+std::optional<double> base_clock_of(const std::string& device_name, Control& control) {
+  if (const auto base = from_profile(device_name)) return base;
+  const auto facts = nvml_board_facts(control.device_key());
+  if (!facts) return std::nullopt;
+  if (const auto base = from_profile(facts->name)) return base;
+  const ControlRange range = control.range(ControlQuantity::core_clock_mhz);
+  if (facts->default_core_clock_mhz && *facts->default_core_clock_mhz < range.high - 0.5)
+    return facts->default_core_clock_mhz;
+  return std::nullopt;
+}
+
+Suggested clocks_by_model(Target& target, const TargetOptions& options, Control& control) {
+  if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz))
+    target.device_model =
+        std::make_shared<const DeviceModel>(model_of_board(options, target.device.id, control, target.notes));
+  return with(target, options);
+}
+
+Suggested clocks_by_simulation(Target& target, const TargetOptions& options) {
+  if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz)) {
+    DeviceModelOptions model;
+    model.setup.device = target.device.id;
+    model.setup.simulation_seed = options.simulation_seed;
+    target.device_model = std::make_shared<const DeviceModel>(measure_device_model(model));
+  }
+  return with(target, options);
+}
+
+void model_of_recording(Target& target, const TargetOptions& options, const Recording& recording) {
+  if (!options.needs_model) return;
+  try {
+    DeviceModel model;
+    model.of.board = target.device.id;
+    model.sampling = samples_of(recording);
+    model.model = fit_samples(model.sampling);
+    target.device_model = std::make_shared<const DeviceModel>(std::move(model));
+  } catch (const UserError& error) {
+    target.notes.push_back(std::string("no power model can be fitted to the recording: ") + error.what());
+  }
+}
+
+void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
+  const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
+                                  [](const ObserverSpec& spec) { return spec.name == "energy"; });
+  if (asked != problem.observers.end()) {
+    asked->options.try_emplace(option, std::vector<Value>{value});
+    return;
+  }
+  ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {option, {value}}}, {}};
+  for (const std::string& sensor : live.sensors) energy.options["sensors"].emplace_back(sensor);
+  problem.observers.push_back(std::move(energy));
+}
+
+}  // namespace ergotune

@@ -1,0 +1,229 @@
+// The target that really runs kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/backend.hpp"
+#include "ergotune/error.hpp"
+#include "measure/execution_parameters.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "power/guardian/guardian.hpp"
+#include "power/sensors/sensor.hpp"
+#include "problem/tables/quantity.hpp"
+#include "problem/tables/setting_table.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
+#include "kernel/round.hpp"
+#include "tune/target/target_clocks.hpp"
+#include "tune/target/target_parts.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Quantities that only a sensor or the board's monitor can give.
+bool needs_sensor(const Objective& objective) {
+  const auto list = quantities();
+  return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
+    return info.needs_sensor() && objective.needs(std::string(info.name));
+  });
+}
+
+/// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
+std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem) {
+  Settings used;
+  static_cast<MeasureSettings&>(used) = live.measure;
+  static_cast<LiveSettings&>(used) = live;
+  used.controls = options.controls;
+  std::string text = conditions_of(used, live.energy);
+  for (const ObserverSpec& observer : problem.observers) {
+    text += ", observed by " + observer.name;
+    for (const auto& [name, values] : observer.options)
+      for (const Value& value : values) text += fmt::format(" {}={}", name, value.to_string());
+  }
+  return text;
+}
+
+/// Of each of the devices; none where one of them has none that may be used.
+std::vector<std::unique_ptr<Control>> find_controls(Target& target, const TargetOptions& options, bool named) {
+  const std::vector<DeviceInfo> devices = target.live->devices();
+  if (devices.size() > 1 && !options.controls.empty())
+    throw UserError("--control names the control of one device; several devices have their own each: leave it out");
+  std::vector<std::unique_ptr<Control>> controls;
+  for (const DeviceInfo& device : devices) {
+    auto control = find_control(target, device, options, named);
+    if (!control) return {};
+    controls.push_back(std::move(control));
+  }
+  return controls;
+}
+
+/// Several devices: all of one kind, and no sensor that sees but one of them, or all at once.
+void check_several(const TargetOptions& options, const Problem& problem) {
+  const auto devices = devices_named(options.device, &problem);
+  if (by_kind(devices).size() > 1)
+    throw UserError(fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared; each kind is a session "
+                                "of its own, which `ergotune tune` begins by itself; elsewhere name one kind at a time",
+                                options.device));
+  if (devices.size() < 2 || options.live.sensors.empty()) return;
+  for (const SensorInfo& sensor : list_sensors()) {
+    const auto& named = options.live.sensors;
+    if (std::find(named.begin(), named.end(), sensor.id) == named.end()) continue;
+    if (sensor.scope == SensorScope::board || sensor.scope == SensorScope::chip)
+      throw UserError(fmt::format("the sensor {} belongs to one of several devices; without --sensor each is measured by its own",
+                                  sensor.id));
+    if (!options.live.quiet_node)
+      throw UserError(fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
+                                  "idle",
+                                  sensor.id));
+  }
+}
+
+std::string measured_identity(const Target& target) {
+  const DeviceInfo& device = target.device;
+  const bool several = !target.evaluator->boards().empty();
+  return fmt::format("{} | {} | {}", several ? "boards of " + device.name : device.uuid.empty() ? device.name : device.uuid,
+                     device.driver_version, target.live->compiler_identity());
+}
+
+void open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
+  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
+  if (options.in_process || options.verifier || !options.observers.empty() || here) {
+    if (names_several_devices(options.device))
+      throw UserError("several devices are measured by worker processes; callables and memory of this process need one device");
+    auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
+    if (options.verifier) evaluator->runner().set_verifier(options.verifier);
+    for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);
+    target.live = evaluator.get();
+    target.evaluator = std::move(evaluator);
+  } else {
+    auto evaluator = std::make_unique<LiveEvaluator>(target.problem, live);
+    target.live = evaluator.get();
+    target.evaluator = std::move(evaluator);
+  }
+  target.device = target.live->device();
+  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
+}
+
+void note_macro_clashes(Target& target) {
+  const auto note = [&](const Kernel& kernel) {
+    const KernelSource* source = &source_for_device(kernel, target.device.backend);
+    for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
+      target.notes.push_back(words);
+  };
+  std::vector<const Verification*> verifications{&target.original.verification};
+  for (const Kernel& kernel : target.original.kernels) {
+    note(kernel);
+    if (kernel.verification) verifications.push_back(kernel.verification.get());
+  }
+  for (const Verification* v : verifications)
+    if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
+}
+
+void note_what_nobody_checks(Target& target, const TargetOptions& options) {
+  if (!options.live.measure.verify || options.verifier ||
+      target.original.verification.kind == Verification::Kind::none)
+    return;
+  bool buffers = false, written = false;
+  for (const Kernel& kernel : target.original.kernels) {
+    for (const Argument& argument : kernel.arguments) {
+      if (argument.kind != Argument::Kind::buffer) continue;
+      buffers = true;
+      written = written || argument.access != Access::read;
+    }
+  }
+  if (buffers && !written)
+    target.notes.push_back(
+        "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
+        "\"read_write\" of its outputs");
+}
+
+/// True where the objective, or a metric of the problem, names a quantity.
+bool names_quantity(const Problem& problem, const TargetOptions& options, const std::string& name) {
+  const auto by = [&](const Metric& metric) {
+    const auto names = metric.expression.names();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return objective_of(problem, options.further_metrics).needs(name) ||
+         std::any_of(problem.metrics.begin(), problem.metrics.end(), by);
+}
+
+}  // namespace
+
+std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options, bool named) {
+  if (target.problem.execution_parameters.empty() && !named) {
+    if (options.controls.empty()) return nullptr;
+    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
+                                "core_clock_mhz = 5",
+                                options.controls.front()));
+  }
+  std::string why_not;
+  std::unique_ptr<Control> control;
+  if (options.controls.size() > 1) throw UserError("one device takes one --control");
+  if (!options.controls.empty()) {
+    control = usable_control(options.controls.front(), &why_not);
+  } else {
+    control = control_for_device(device.uuid, device.pci_address, device.is_cpu, &why_not);
+  }
+  if (!control && named)
+    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
+  if (!control) {
+    target.notes.push_back("clocks and limits are left as they are: " + why_not);
+    target.problem.execution_parameters.clear();
+  }
+  return control;
+}
+
+void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live) {
+  target.identity = measured_identity(target);
+  target.conditions = conditions_of(options, live, target.original);
+}
+
+LiveOptions live_options(Problem& problem, const TargetOptions& options) {
+  LiveOptions live = options.live;
+  live.device = options.device;
+  live.energy = live.energy || !live.sensors.empty() ||
+                needs_sensor(objective_of(problem, options.further_metrics));
+  constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
+  constexpr double kCelsius = 50;
+  if (names_quantity(problem, options, "idle_subtracted_energy")) {
+    live.energy = true;
+    ask_of_energy(problem, live, "idle", kIdlePause);
+  }
+  if (names_quantity(problem, options, "corrected_energy")) {
+    live.energy = true;
+    ask_of_energy(problem, live, "temperature", kCelsius);
+  }
+  return live;
+}
+
+void open_live(Target& target, const TargetOptions& options) {
+  // Clocks that a killed session left behind would spoil every measurement.
+  for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
+  const bool named = take_clock_parameters(target.problem);
+  const LiveOptions live = live_options(target.problem, options);
+  if (names_several_devices(options.device)) check_several(options, target.problem);
+  open_evaluator(target, options, live);
+  target.constants = target.problem.constants_for(target.device.name, target.device.properties);
+  note_macro_clashes(target);
+  for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
+  note_what_nobody_checks(target, options);
+  std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
+  if (!controls.empty()) {
+    Control& control = *controls.front();
+    target.board_key = control.device_key();
+    target.base_clock_mhz = base_clock_of(target.device.name, control);
+    resolve_execution_parameters(target.problem, control, clocks_by_model(target, options, control));
+  }
+  if (options.adapt) options.adapt(target.problem, target.device.properties);
+  build_space(target, options);
+  set_conditions(target, options, live);
+  for (std::size_t i = 0; i < controls.size(); ++i) {
+    ControlSessionOptions control_options;
+    control_options.take_over = options.take_over;
+    auto session = ControlSession::open(std::move(controls[i]), control_options);
+    for (const std::string& note : session->notes()) target.notes.push_back(note);
+    target.live->set_controls(std::move(session), target.space->parameters(), i);
+  }
+}
+
+}  // namespace ergotune
