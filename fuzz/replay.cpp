@@ -67,8 +67,8 @@ std::vector<std::string> agent_frames() {
   std::vector<std::string> frames;
   for (const agents::Message& message :
        std::vector<agents::Message>{Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"}, Need{{"00"}}, Piece{"00", "ab", true},
-                                    opened, Refused{true, "no"}, Note{"words"}, Ask{request}, Begun{3, 1}, answer, Establish{{{Value(1.5)}}},
-                                    Cancel{1}, Cancelled{1}, Beat{}, Leaving{"SIGTERM"}, Stop{}}) {
+                                    opened, Refused{true, "no"}, Note{"words"}, Ask{request}, StartedMessage{3, 1}, answer, Establish{{{Value(1.5)}}},
+                                    Cancel{1}, Cancelled{1}, Beat{}, LeavingMessage{"SIGTERM"}, Stop{}}) {
     frames.push_back(encode(message));
     frames.push_back("Welcome\n" + frames.back() + frames.back());  // behind a login shell
     frames.push_back(static_cast<char>(message.index() + 1) + encode(message).substr(kFrameHeader));

@@ -137,7 +137,7 @@ std::vector<Run> read_traces(const std::filesystem::path& folder) {
         {number(row.at(1)), number(row.at(2)), number(row.at(3)),
          static_cast<std::uint64_t>(std::stoull(row.at(4)))});
   for (const auto& row : rows_of(folder / "board.csv")) {
-    BoardState state;
+    DeviceState state;
     state.core_clock_mhz = number(row.at(2));
     state.memory_clock_mhz = number(row.at(3));
     state.temperature_c = number(row.at(4));

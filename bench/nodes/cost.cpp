@@ -15,7 +15,7 @@
 #include "base/clock.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/live/channel.hpp"
-#include "cluster/fleet.hpp"
+#include "cluster/cluster.hpp"
 #include "evaluate/live/scheduler.hpp"
 #include "nodes.hpp"
 
@@ -77,7 +77,7 @@ class Devices {
             if (std::holds_alternative<agents::Open>(*message)) pipe.send(opened(i));
             if (const auto* cancel = std::get_if<agents::Cancel>(&*message)) pipe.send(agents::Cancelled{cancel->number});
             if (const auto* ask = std::get_if<agents::Ask>(&*message)) {
-              pipe.send(agents::Begun{ask->request.id, 0});
+              pipe.send(agents::StartedMessage{ask->request.id, 0});
               pipe.send(agents::Answer{ask->request.id, a_measurement(ask->request.id), fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(boards_))});
             }
           }
@@ -96,7 +96,7 @@ class Devices {
   std::thread thread_;
 };
 
-class BenchLink final : public NodeLink {
+class BenchLink final : public NodeTransport {
  public:
   explicit BenchLink(int socket) : pipe_(socket, socket) {}
   agents::Pipe& pipe() override { return pipe_; }
@@ -217,16 +217,16 @@ int cost(int count, char** arguments) {
   const std::uint64_t results = std::stoull(option(count, arguments, "results", "20000"));
   {
     Devices devices(boards);
-    FleetOptions options;
+    ClusterOptions options;
     options.version = "bench";
     for (std::size_t i = 0; i < nodes; ++i) {
-      options.starts.push_back([&devices]() -> std::unique_ptr<NodeLink> {
+      options.starts.push_back([&devices]() -> std::unique_ptr<NodeTransport> {
         const auto sockets = protocol::make_socket_pair();
         devices.add(sockets.theirs);
         return std::make_unique<BenchLink>(sockets.ours);
       });
     }
-    Fleet fleet(Problem(), options);
+    Cluster fleet(Problem(), options);
     while (fleet.boards().size() < nodes * static_cast<std::size_t>(boards)) ::usleep(1000);
     drive(fleet, nodes * static_cast<std::size_t>(boards), results, [&] { return fleet.own_seconds(); }, "fleet");
   }

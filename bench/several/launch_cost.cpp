@@ -24,7 +24,7 @@
 #include "base/statistics.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
-#include "measure/timing/loaded_round.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 
 namespace {
@@ -67,12 +67,12 @@ struct TunersRound {
   Constants constants;
   ProblemBuffers buffers;
   std::vector<Binary> binaries;
-  std::unique_ptr<LoadedRound> round;
+  std::unique_ptr<LoadedIteration> round;
 
   explicit TunersRound(Device& device) : buffers(device, argument_lists(problem), constants) {
     for (const Kernel& kernel : problem.kernels)
       binaries.push_back(device.make_compiler()->compile(make_compile_job(problem, kernel, device.info(), constants, default_values(problem))));
-    round = std::make_unique<LoadedRound>(device, problem, constants, buffers, default_values(problem), binaries);
+    round = std::make_unique<LoadedIteration>(device, problem, constants, buffers, default_values(problem), binaries);
   }
 };
 

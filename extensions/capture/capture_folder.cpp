@@ -181,14 +181,14 @@ class Writer {
     }
     if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
       text += option_name() + " = [\"\", \"-cl-mad-enable\", \"-cl-fast-relaxed-math\"]  # they change rounding\n";
-    tell_of_block(use);
+    print_block_hint(use);
     if (launch_.compiled)
       text += "\n# Code that is compiled already has no parameters of its own; clocks and power limits can be tuned:\n# [execution]\n"
               "# core_clock_mhz = 7\n";
     return text;
   }
 
-  void tell_of_block(BlockUse use) {
+  void print_block_hint(BlockUse use) {
     if (launch_.compiled)
       notes_.push_back("the code is compiled already: its block stays as it is");
     else if (use == BlockUse::relied_on)

@@ -12,7 +12,7 @@
 #include "cluster/node_inputs.hpp"
 #include "kernel/compile_cache.hpp"
 #include "cluster/agent_transport.hpp"
-#include "tune/session/device_turn.hpp"
+#include "tune/session/device_lock.hpp"
 
 namespace ergotune {
 
@@ -49,7 +49,7 @@ class Agent : private RunJournal {
  private:
   bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
   void about_to_run(const EvaluationRequest& request, std::size_t slot) override {
-    transport_.send(Begun{request.id, slot});
+    transport_.send(StartedMessage{request.id, slot});
   }
   void open(const Open& asked);
   void fetch(InputFolder& inputs, const std::vector<InputFile>& list);
@@ -99,7 +99,7 @@ void Agent::open(const Open& asked) {
   if (options.device.empty()) options.device = all_of_the_best(problem);
   target_.emplace(open_target(std::move(problem), options));
   if (target_->live)
-    target_->turn = wait_for_turns(target_->live->devices(), options.tell, options_.interrupted);
+    target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
   target_->evaluator->set_journal(this);
   transport_.send(opened());
 }
@@ -117,7 +117,7 @@ Opened Agent::opened() const {
     opened.devices = {target_->device};
     const auto boards = target_->evaluator->boards();
     if (!boards.empty()) opened.devices.clear();
-    for (const BoardShare& board : boards) {
+    for (const DeviceShare& board : boards) {
       opened.devices.push_back(target_->device);
       opened.devices.back().id = board.board;
     }
@@ -179,7 +179,7 @@ int Agent::run() {
       serve();
       if (interrupted()) {
         target_->evaluator->cancel();
-        transport_.send(Leaving{"its node was told to end (SIGTERM)"});
+        transport_.send(LeavingMessage{"its node was told to end (SIGTERM)"});
       }
       target_.reset();  // clocks go back before the session hears that all has ended
     }

@@ -51,7 +51,7 @@ static auto fields(Ask& ask) {
   auto& [request] = ask;
   return std::tie(request);
 }
-static auto fields(Begun& begun) {
+static auto fields(StartedMessage& begun) {
   auto& [id, slot] = begun;
   return std::tie(id, slot);
 }
@@ -72,7 +72,7 @@ static auto fields(Cancelled& cancelled) {
   return std::tie(number);
 }
 static auto fields(Beat&) { return std::tie(); }
-static auto fields(Leaving& leaving) {
+static auto fields(LeavingMessage& leaving) {
   auto& [why] = leaving;
   return std::tie(why);
 }

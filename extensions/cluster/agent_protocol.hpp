@@ -76,7 +76,7 @@ struct Ask {
   EvaluationRequest request;
 };
 /// Agent: it runs next on a slot.
-struct Begun {
+struct StartedMessage {
   std::uint64_t id = 0, slot = 0;
 };
 /// Agent: what came of it.
@@ -100,14 +100,14 @@ struct Cancelled {
 /// Both: still there.
 struct Beat {};
 /// Agent: it has to go (the allocation ends); what it was asked and has not answered is handed back.
-struct Leaving {
+struct LeavingMessage {
   std::string why;
 };
 /// Session: that was all.
 struct Stop {};
 
-using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Begun, Answer, Establish, Cancel,
-                             Cancelled, Beat, Leaving, Stop>;
+using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, StartedMessage, Answer, Establish, Cancel,
+                             Cancelled, Beat, LeavingMessage, Stop>;
 
 /// The frame of a message. Throws FormatError when it would be too large.
 std::string encode(const Message& message);

@@ -7,14 +7,14 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "tune/session/session.hpp"
-#include "cluster/fleet.hpp"
+#include "cluster/cluster.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
 
 namespace ergotune {
 namespace {
 
-void refuse_what_stays_here(const TargetOptions& options, const Problem& problem) {
+void validate_node_inputs(const TargetOptions& options, const Problem& problem) {
   if (options.in_process || options.verifier || !options.observers.empty() || !problem.device_of_foreign_memory().empty())
     throw UserError("nodes measure in processes of their own: callables and memory of this process cannot be used there");
   if (!is_live(options.device) && !options.device.starts_with("sim:"))
@@ -37,8 +37,8 @@ Problem for_nodes(const Problem& problem, const TargetOptions& options) {
   return sent;
 }
 
-FleetOptions fleet_options(const TargetOptions& options) {
-  FleetOptions fleet;
+ClusterOptions cluster_options(const TargetOptions& options) {
+  ClusterOptions fleet;
   fleet.commands = options.live.workers;
   if (options.live.nodes == "slurm") {
     for (std::string& command : node_commands(options.live.nodes)) fleet.commands.push_back(std::move(command));
@@ -60,8 +60,8 @@ FleetOptions fleet_options(const TargetOptions& options) {
 }  // namespace
 
 void open_nodes(Target& target, const TargetOptions& options) {
-  refuse_what_stays_here(options, target.problem);
-  auto fleet = std::make_unique<Fleet>(for_nodes(target.problem, options), fleet_options(options));
+  validate_node_inputs(options, target.problem);
+  auto fleet = std::make_unique<Cluster>(for_nodes(target.problem, options), cluster_options(options));
   const agents::Opened& opened = fleet->opened();
   target.live = fleet.get();
   target.device = opened.devices.front();

@@ -46,7 +46,7 @@ class CountersObserver : public Observer {
   std::string name() const override { return "counters"; }
   ObserverPhase phase() const override { return ObserverPhase::own; }
   void register_configuration(const ObservedConfiguration& configuration) override {
-    one_launch_ = configuration.round_launches == 1;
+    one_launch_ = configuration.iteration_launches == 1;
     rounds_.reset();
     values_.clear();
     trouble_.clear();
@@ -112,7 +112,7 @@ class CountersObserver : public Observer {
   CounterPlan plan_;
   cupti::MetricSet set_;
   bool one_launch_ = true;
-  std::optional<cupti::CountedRounds> rounds_;
+  std::optional<cupti::CountedIterations> rounds_;
   std::vector<double> values_;
   std::string trouble_;
   int passed_ = 0;

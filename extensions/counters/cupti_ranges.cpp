@@ -52,7 +52,7 @@ ProfiledDevice::ProfiledDevice(int device) {
   availability_.resize(available.bytes);
 }
 
-CountedRounds::CountedRounds(const ProfiledDevice& device, const MetricSet& set, bool one_launch)
+CountedIterations::CountedIterations(const ProfiledDevice& device, const MetricSet& set, bool one_launch)
     : set_(set), one_launch_(one_launch) {
   auto enable = block(&RangeEnable::ranges);
   enable.context = device.context();
@@ -87,9 +87,9 @@ CountedRounds::CountedRounds(const ProfiledDevice& device, const MetricSet& set,
   }
 }
 
-CountedRounds::~CountedRounds() { disable(); }
+CountedIterations::~CountedIterations() { disable(); }
 
-void CountedRounds::disable() noexcept {
+void CountedIterations::disable() noexcept {
   if (!ranges_) return;
   auto only = block(&RangeOnly::ranges);
   only.ranges = ranges_;
@@ -102,7 +102,7 @@ void CountedRounds::disable() noexcept {
   ranges_ = nullptr;
 }
 
-void CountedRounds::begin_pass() {
+void CountedIterations::begin_pass() {
   auto only = block(&RangeOnly::ranges);
   only.ranges = ranges_;
   check(api().cuptiRangeProfilerStart(&only), "cuptiRangeProfilerStart");
@@ -114,7 +114,7 @@ void CountedRounds::begin_pass() {
   check(api().cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
 }
 
-void CountedRounds::end_pass() {
+void CountedIterations::end_pass() {
   auto only = block(&RangeOnly::ranges);
   only.ranges = ranges_;
   if (!one_launch_) check(api().cuptiRangeProfilerPopRange(&only), "cuptiRangeProfilerPopRange");
@@ -125,7 +125,7 @@ void CountedRounds::end_pass() {
   complete_ = stop.all_passes_submitted != 0;
 }
 
-std::vector<double> CountedRounds::values() {
+std::vector<double> CountedIterations::values() {
   if (!complete_) throw Error("the device wants more passes than its metrics were said to take");
   auto decode = block(&RangeDecode::dropped);
   decode.ranges = ranges_;

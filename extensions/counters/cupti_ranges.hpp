@@ -31,13 +31,13 @@ class ProfiledDevice {
 
 /// The counters of one configuration's rounds. From its first pass until values() the board is watched, which changes how it runs; before
 /// and after that nothing of it remains.
-class CountedRounds {
+class CountedIterations {
  public:
   /// A round of one launch is counted as that kernel, from its start to its end; one of several as a whole.
-  CountedRounds(const ProfiledDevice& device, const MetricSet& set, bool one_launch);
-  ~CountedRounds();
-  CountedRounds(const CountedRounds&) = delete;
-  CountedRounds& operator=(const CountedRounds&) = delete;
+  CountedIterations(const ProfiledDevice& device, const MetricSet& set, bool one_launch);
+  ~CountedIterations();
+  CountedIterations(const CountedIterations&) = delete;
+  CountedIterations& operator=(const CountedIterations&) = delete;
 
   void begin_pass();
   /// The round has ended.

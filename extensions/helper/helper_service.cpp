@@ -255,7 +255,7 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
   if (!range.supported)
     return refuse(ControlStatus::no_permission,
                   fmt::format("the {} of {} cannot be set through the helper (device or policy)",
-                              quantity_words(request.quantity), lease->id));
+                              quantity_description(request.quantity), lease->id));
   auto result = check_value(request.quantity, range, request.value);
   if (result.ok()) {
     if (!lease->session->check().ok()) lease->session->doubt();  // somebody else has changed it: it is set again

@@ -39,7 +39,7 @@ std::string ProgramBuilds::contents(const fs::path& file) {
 }
 
 /// The words of all steps, and the contents of what they name.
-std::string ProgramBuilds::key_of(const ProgramTexts& texts) {
+std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
   std::string all;
   std::error_code error;
   for (const auto& step : program_.build) {
@@ -80,7 +80,7 @@ void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string&
   throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started), program_.place);
 }
 
-BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& folder, Supervisor& supervisor) const {
+BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& folder, Supervisor& supervisor) const {
   BuildOutcome outcome;
   outcome.folder = folder;
   const double begin = host_seconds();
@@ -113,7 +113,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTexts& texts, const fs::path& fold
   return outcome;
 }
 
-BuildOutcome ProgramBuilds::build(ProgramTexts texts, Supervisor& supervisor, const std::atomic<bool>& stopping) {
+BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping) {
   // The key knows the folder by a name of its own: it is made of the key.
   texts.set_folder("folder", beside_);
   texts.set_folder("build", "/build");

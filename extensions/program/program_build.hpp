@@ -8,7 +8,7 @@
 
 #include "program/supervisor.hpp"
 #include "ergotune/result.hpp"
-#include "program/program_texts.hpp"
+#include "program/program_templates.hpp"
 
 namespace ergotune {
 
@@ -28,16 +28,16 @@ class ProgramBuilds {
 
   /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
   /// Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's fault.
-  BuildOutcome build(ProgramTexts texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
+  BuildOutcome build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
   /// Removes builds that nobody used for a month, and what is left of those that were cut off.
   void prune() const;
 
  private:
-  std::string key_of(const ProgramTexts& texts);
+  std::string key_of(const ProgramTemplates& texts);
   std::string contents(const std::filesystem::path& file);
   void throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
                                const SupervisedResult& result) const;
-  BuildOutcome make(const ProgramTexts& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
+  BuildOutcome make(const ProgramTemplates& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
 
   const Program& program_;
   std::filesystem::path cache_, beside_;

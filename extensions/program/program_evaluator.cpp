@@ -13,7 +13,7 @@
 #include "program/program.hpp"
 #include "program/program_runner.hpp"
 #include "evaluate/result_box.hpp"
-#include "evaluate/live/slot_controls.hpp"
+#include "evaluate/live/device_controls.hpp"
 
 namespace ergotune {
 namespace {
@@ -35,7 +35,7 @@ struct ProgramEvaluator::State {
   std::string compiler, sensors;
 
   // Destroyed in reverse order: what measures ends before the clocks go back.
-  std::unique_ptr<SlotControls> controls;
+  std::unique_ptr<DeviceControls> controls;
   ProgramRunner runner;
 
   mutable std::mutex mutex;  ///< of all below
@@ -92,7 +92,7 @@ struct ProgramEvaluator::State {
     return request;
   }
 
-  void tell_journal(const EvaluationRequest& request) {
+  void print_journal(const EvaluationRequest& request) {
     RunJournal* known = nullptr;
     {
       const std::lock_guard lock(mutex);
@@ -112,7 +112,7 @@ struct ProgramEvaluator::State {
     run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
     run.objective_quantity = request.objective_quantity;
     if (setting) controls->prepare(run, *setting);
-    tell_journal(request);
+    print_journal(request);
     return runner.run(request.configuration, run);
   }
 
@@ -167,7 +167,7 @@ std::vector<std::string> ProgramEvaluator::notes() const {
 }
 
 void ProgramEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters, std::size_t) {
-  state_->controls = std::make_unique<SlotControls>(std::move(session), std::move(parameters));
+  state_->controls = std::make_unique<DeviceControls>(std::move(session), std::move(parameters));
 }
 
 std::string ProgramEvaluator::description() const {

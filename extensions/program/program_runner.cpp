@@ -45,7 +45,7 @@ bool fail(Measurement& result, Status status, std::string message) {
 
 /// One configuration under way.
 struct ProgramRunner::Here {
-  ProgramTexts texts;
+  ProgramTemplates texts;
   SupervisedRun command;
   Measurement result;
   std::vector<Sample> samples;
@@ -341,7 +341,7 @@ void ProgramRunner::note_energy(Here& here) const {
 Measurement ProgramRunner::run(const Configuration& configuration, const RunOptions& options) {
   stopping_ = false;
   supervisor_.forget_stop();
-  Here here{ProgramTexts(constants_, problem_.parameters, configuration), {}, {}, {}, 1, 0, 0, false, 0};
+  Here here{ProgramTemplates(constants_, problem_.parameters, configuration), {}, {}, {}, 1, 0, 0, false, 0};
   Measurement& result = here.result;
   const auto finish = [&]() -> Measurement {
     if (here.left_behind > 0)

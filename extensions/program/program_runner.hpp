@@ -12,7 +12,7 @@
 #include "measure/runner.hpp"
 #include "program/program_build.hpp"
 #include "program/program_output.hpp"
-#include "program/program_texts.hpp"
+#include "program/program_templates.hpp"
 #include "measure/energy/clock_watch.hpp"
 #include "measure/energy/span_energy.hpp"
 

@@ -10,7 +10,7 @@
 #include "ergotune/error.hpp"
 #include "base/statistics.hpp"
 #include "tune/session/confirmation.hpp"
-#include "tune/ledger/standing.hpp"
+#include "tune/ledger/leaderboard.hpp"
 
 namespace ergotune {
 namespace {
@@ -34,19 +34,19 @@ class SettingSource : public Source {
     first_.push_back(unchanged);
   }
 
-  std::vector<Wanted> next(std::size_t) override {
+  std::vector<ConfigurationRequest> next(std::size_t) override {
     if (under_way_) return {};
     const auto setting = choose();
     if (!setting) return {};
     asked_.insert(*setting);
     under_way_ = setting;
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = by_setting_.at(*setting);
     wanted.objective_quantity = "energy";
     return {wanted};
   }
 
-  void take(const Wanted& wanted, const Measurement& m, bool) override {
+  void take(const ConfigurationRequest& wanted, const Measurement& m, bool) override {
     const double setting = *under_way_;
     under_way_.reset();
     see_(wanted.index);
@@ -182,7 +182,7 @@ SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptio
   run.objective = prepared.objective->spec();
   run.phase = "trying settings";
   ledger->begin_run(run);
-  Standing standing(*ledger, *prepared.objective);
+  Leaderboard standing(*ledger, *prepared.objective);
   const std::uint64_t before = ledger->evaluated();
   SettingSource source(by_setting, choice.unchanged, parameter.kind == ParameterKind::core_clock_mhz, options,
                        [&](ConfigurationIndex index) {
@@ -198,7 +198,7 @@ SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptio
   }
   ledger->end_run(choice.stopped_because);
   for (const auto& [setting, index] : by_setting)
-    if (const Entry* entry = ledger->find(index)) choice.tried.emplace(setting, *entry);
+    if (const ConfigurationResult* entry = ledger->find(index)) choice.tried.emplace(setting, *entry);
   const std::vector<ConfigurationIndex> ranking = standing.ranking();
   if (ranking.empty()) return choice;
   choice.best = space.configuration(ranking.front())[place].as_real();

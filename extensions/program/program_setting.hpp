@@ -32,7 +32,7 @@ struct Ratio {
 
 struct SettingChoice : Confidence {
   std::string name;               ///< of the execution parameter: "core_clock_mhz"
-  std::map<double, Entry> tried;  ///< by setting
+  std::map<double, ConfigurationResult> tried;  ///< by setting
   /// Least energy within the slowdown that is allowed, confirmed; nullopt when nothing worked.
   std::optional<double> best;
   /// What the machine does when left alone.

@@ -42,7 +42,7 @@ constexpr std::size_t kBuffer = 4 << 20;  // bytes a reader may be behind
 constexpr std::size_t kRowsAtOnce = 5000;
 constexpr std::size_t kMostStreams = 256, kMostPending = 256;
 
-std::string random_words(std::size_t bytes) {
+std::string random_bits(std::size_t bytes) {
   std::array<unsigned char, 32> raw{};
   if (::getrandom(raw.data(), bytes, 0) != static_cast<ssize_t>(bytes)) throw Error("the system has no random numbers");
   std::string words;
@@ -72,7 +72,7 @@ struct WatchServer::State {
     double sent_at = 0, state_at = 0, full_since = 0;
   };
 
-  explicit State(const WatchOptions& options) : site(options.place, options.session, options.wait), token(random_words(16)) {}
+  explicit State(const WatchOptions& options) : site(options.place, options.session, options.wait), token(random_bits(16)) {}
   ~State() {
     if (http) evhttp_free(http);
     if (timer) event_free(timer);
@@ -105,11 +105,11 @@ struct WatchServer::State {
   std::list<Pending> pending;
   std::list<Stream> streams;
   double fed_at = 0, silent_since = 0;
-  struct Trouble {
+  struct ServerTrouble {
     std::string words;
     double until = 0;
   };
-  std::map<std::string, Trouble> troubles;  ///< by session
+  std::map<std::string, ServerTrouble> troubles;  ///< by session
   /// Events made for one reader serve the others that are as far: by session and row.
   std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::int64_t>> made;
 };
@@ -142,7 +142,7 @@ void WatchServer::State::arm(double seconds) {
 }
 
 void WatchServer::State::send_page(evhttp_request* request) {
-  const std::string nonce = random_words(16);
+  const std::string nonce = random_bits(16);
   evkeyvalq* out = evhttp_request_get_output_headers(request);
   evhttp_add_header(out, "Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
   // A notebook on this machine may show it in a frame; nothing else may.
@@ -272,7 +272,7 @@ bool WatchServer::State::attempt(const std::string& session, const std::function
     return true;
   } catch (const std::exception& error) {
     // A store that cannot be read now (locked, damaged, on a disk that went away) may be later.
-    Trouble& trouble = troubles[session];
+    ServerTrouble& trouble = troubles[session];
     if (trouble.words != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
     trouble = {error.what(), host_seconds() + 1};
     return false;

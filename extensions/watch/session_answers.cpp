@@ -118,7 +118,7 @@ std::string SessionView::configuration(std::size_t row) {
   if (!counting.empty()) document.update(to_json(counting.front().measurement));
   const auto value = counting.empty() ? std::nullopt : objective_->value(counting.front().measurement);
   document["objective"] = value ? Object(*value) : Object(nullptr);
-  document["confirmation_rounds"] = counting.empty() ? 0 : counting.front().rounds;
+  document["confirmation_repeats"] = counting.empty() ? 0 : counting.front().rounds;
   document["measurements"] = Object::array();
   for (const StoredRow& one : rows) {
     Object entry{{"row", one.id},

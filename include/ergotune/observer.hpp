@@ -22,7 +22,7 @@ struct ObservedConfiguration {
   /// What a first look found: s per launch. 0 until it is known.
   double expected_launch_seconds = 0;
   /// Launches of kernels in a round; 0 until it is known.
-  std::size_t round_launches = 0;
+  std::size_t iteration_launches = 0;
 };
 
 /// A point of the stream of launches: `launches` had been completed when the host saw the device pass it.

@@ -196,7 +196,7 @@ struct Kernel {
 };
 
 /// A round with more is taken for one that never ends.
-inline constexpr std::size_t kMostLaunchesOfRound = 1'000'000;
+inline constexpr std::size_t kMaxLaunchesPerIteration = 1'000'000;
 
 /// A step of a workload. Its expressions see constants, parameters and the variables of the loops around it.
 struct Step {

@@ -48,7 +48,7 @@ class Result:
         self.search_repeats: Optional[Dict[str, Any]] = raw.get("search_repeats")
         self.importance: Dict[str, Any] = raw.get("importance", {})
         self.boards: List[Dict[str, Any]] = raw.get("boards", [])
-        self.confirmation_rounds: int = raw.get("confirmation_rounds", 0)
+        self.confirmation_repeats: int = raw.get("confirmation_repeats", 0)
         self.store: Optional[str] = raw.get("store")
         self.session: Optional[int] = raw.get("session")
         self.notes: List[str] = raw.get("notes", [])

@@ -63,11 +63,11 @@ py::dict measure_apart(const Problem& given, const py::dict& settings, const py:
   const std::map<std::string, Value> values = to_values(configuration);
   std::optional<AttributionMethod> method;
   if (attributed) method = attribution_method(*attributed);
-  const std::vector<RoundVariant> rounds = rounds_apart(problem, method);
+  const std::vector<IterationVariant> rounds = rounds_apart(problem, method);
   std::vector<Measurement> measurements;
   {
     py::gil_scoped_release released;
-    for (const RoundVariant& round : rounds) measurements.push_back(measure(round.problem, setup, values));
+    for (const IterationVariant& round : rounds) measurements.push_back(measure(round.problem, setup, values));
   }
   py::list told;
   for (std::size_t i = 0; i < rounds.size(); ++i) {

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "bindings.hpp"
-#include "board_values.hpp"
+#include "device_share_values.hpp"
 #include "ergotune/error.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
@@ -220,19 +220,19 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
     configurations.append(named(space.parameters(), space.configuration(index)));
     measurements.append(to_dict(ledger.find(index)->measurement));
   }
-  for (const Entry& entry : result.best) {
+  for (const ConfigurationResult& entry : result.best) {
     py::dict row;
     row["configuration"] = named(space.parameters(), space.configuration(entry.index));
     row["measurement"] = to_dict(entry.measurement);
     row["objective"] = or_none(prepared.objective->value(entry.measurement));
-    row["confirmation_rounds"] = entry.rounds;
+    row["confirmation_repeats"] = entry.rounds;
     if (!entry.board.empty()) row["board"] = entry.board;
     best.append(row);
   }
   out["configurations"] = configurations;
   out["measurements"] = measurements;
   out["best"] = best;
-  out["boards"] = board_list(result);
+  out["boards"] = device_share_list(result);
   out["evaluated"] = result.evaluated;
   out["resumed"] = result.resumed;
   out["seconds"] = result.seconds;
@@ -240,7 +240,7 @@ py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, cons
   out["strategy"] = result.strategy;
   out["explanation"] = result.explanation;
   out["stopped_because"] = result.stopped_because;
-  out["confirmation_rounds"] = result.confirmation_rounds;
+  out["confirmation_repeats"] = result.confirmation_repeats;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
   if (const Repeats& repeats = result.search_repeats; repeats.n > 0)
@@ -297,7 +297,7 @@ py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
   out["best"] = point(result.best);
   out["why_not"] = result.why_not;
   out["notes"] = result.notes;
-  out["confirmation_rounds"] = result.confirmation_rounds;
+  out["confirmation_repeats"] = result.confirmation_repeats;
   out["probability_best"] = or_none(result.probability_best);
   out["expected_loss"] = or_none(result.expected_loss);
   out["asked"] = result.asked;
@@ -390,7 +390,7 @@ void bind_tuning(py::module_& module) {
       py::dict entry;
       entry["name"] = py::str(row.name.data(), row.name.size());
       entry["help"] = py::str(row.help.data(), row.help.size());
-      entry["default"] = default_words(row);
+      entry["default"] = default_text(row);
       entry["unit"] = py::str(row.unit.data(), row.unit.size());
       entry["determines_results"] = row.determines_results();
       list.append(entry);

@@ -176,7 +176,7 @@ constexpr const char* kAddExecutionParameter =
     "values : str, int, list or dict\n    \"all\" that the device has, \"model\" (those that the power model suggests), a count of\n"
     "    equidistant ones, a list (MHz, W), or {\"from\": 900, \"to\": 1400, \"step\": 50}.";
 
-py::dict round_dict(const Session& session, const OnlineRound& round) {
+py::dict round_dict(const Session& session, const OnlineIteration& round) {
   const auto& space = session.space();
   py::dict out;
   out["number"] = round.number;
@@ -206,7 +206,7 @@ void bind_session(py::module_& module) {
            py::arg("problem"), py::arg("settings"), py::arg("bound"))
       .def("next_round",
            [](Session& session) {
-             OnlineRound round;
+             OnlineIteration round;
              {
                py::gil_scoped_release released;
                round = session.next_round();

@@ -51,7 +51,7 @@ Problem unverified(Problem problem) {
   return problem;
 }
 
-RoundVariant only(const Problem& problem, const std::vector<RoundPart>& parts, Coalition coalition) {
+IterationVariant only(const Problem& problem, const std::vector<IterationPart>& parts, Coalition coalition) {
   std::vector<std::size_t> kernels;
   std::vector<std::string> in, out;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -67,33 +67,33 @@ RoundVariant only(const Problem& problem, const std::vector<RoundPart>& parts, C
 
 }  // namespace
 
-std::vector<RoundPart> parts_of(const Problem& problem) {
+std::vector<IterationPart> parts_of(const Problem& problem) {
   std::vector<std::size_t> part_of(problem.kernels.size());
   std::iota(part_of.begin(), part_of.end(), std::size_t{0});
   std::map<Kernels, std::string> names;
   join_branches(problem.steps, part_of, names);
   std::map<std::size_t, Kernels> groups;
   for (std::size_t k = 0; k < part_of.size(); ++k) groups[part_of[k]].insert(k);
-  std::vector<RoundPart> parts;
+  std::vector<IterationPart> parts;
   for (const auto& [number, kernels] : groups) {
-    RoundPart part{"", {kernels.begin(), kernels.end()}};
+    IterationPart part{"", {kernels.begin(), kernels.end()}};
     const auto branch = names.find(kernels);
     for (const std::size_t k : kernels) part.name += (part.name.empty() ? "" : " + ") + problem.kernels[k].name;
     if (branch != names.end()) part.name = branch->second;
     parts.push_back(std::move(part));
   }
-  std::sort(parts.begin(), parts.end(), [](const RoundPart& a, const RoundPart& b) { return a.kernels < b.kernels; });
+  std::sort(parts.begin(), parts.end(), [](const IterationPart& a, const IterationPart& b) { return a.kernels < b.kernels; });
   return parts;
 }
 
-std::vector<RoundVariant> rounds_apart(const Problem& problem, std::optional<AttributionMethod> method) {
+std::vector<IterationVariant> rounds_apart(const Problem& problem, std::optional<AttributionMethod> method) {
   if (!problem.has_named_kernels())
     throw UserError("a round is taken apart into its kernels; this problem has one kernel");
-  const std::vector<RoundPart> parts = parts_of(problem);
+  const std::vector<IterationPart> parts = parts_of(problem);
   const Coalition all = (Coalition{1} << parts.size()) - 1;
   std::vector<Coalition> wanted;
   if (method) wanted = coalitions_for(*method, parts.size());
-  std::vector<RoundVariant> rounds{{"as given", problem, all}, {"in sequence", with_steps(problem, steps_in_sequence(problem))}};
+  std::vector<IterationVariant> rounds{{"as given", problem, all}, {"in sequence", with_steps(problem, steps_in_sequence(problem))}};
   const auto needed = [&](const std::vector<std::size_t>& kernels) -> Coalition {
     for (std::size_t p = 0; p < parts.size(); ++p)
       if (parts[p].kernels == kernels) return Coalition{1} << p;
@@ -103,13 +103,13 @@ std::vector<RoundVariant> rounds_apart(const Problem& problem, std::optional<Att
     rounds.push_back({problem.kernels[k].name + " alone", unverified(with_steps(problem, steps_alone(problem, k))),
                       needed({k})});
   for (const Coalition coalition : wanted) {
-    const auto known = [&](const RoundVariant& round) { return round.parts == coalition; };
+    const auto known = [&](const IterationVariant& round) { return round.parts == coalition; };
     if (std::none_of(rounds.begin(), rounds.end(), known)) rounds.push_back(only(problem, parts, coalition));
   }
   return rounds;
 }
 
-Attribution attribute(const Problem& problem, AttributionMethod method, const std::vector<RoundVariant>& rounds,
+Attribution attribute(const Problem& problem, AttributionMethod method, const std::vector<IterationVariant>& rounds,
                       const std::vector<Measurement>& measured) {
   Attribution result{method, parts_of(problem), {}, {}};
   for (const char* quantity : {"time", "energy"}) {

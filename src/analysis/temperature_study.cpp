@@ -16,7 +16,7 @@ constexpr double kLeastSpan = 3;  // °C
 /// Chips tell whole degrees.
 constexpr double kResolution = 1;
 
-bool says_power_cap(const Measurement& run) {
+bool has_power_cap(const Measurement& run) {
   return std::any_of(run.warnings.begin(), run.warnings.end(),
                      [](const std::string& warning) { return warning.find("power cap") != std::string::npos; });
 }
@@ -28,7 +28,7 @@ std::vector<double> values_of(const std::vector<Measurement>& runs, const std::s
   return values;
 }
 
-std::string why_not_the_boards(const TemperatureStudy& study) {
+std::string why_not_these_devices(const TemperatureStudy& study) {
   if (!study.slopes.contains("power")) return "too few runs with power and temperature";
   if (study.capped)
     return "the board was at its power limit, where power cannot show what the temperature does; take a kernel that needs "
@@ -86,7 +86,7 @@ TemperatureStudy study_temperature(const std::vector<Measurement>& runs) {
   for (const Measurement& run : runs) {
     if (usable(run.status) && run.value("temperature") && run.value("energy")) {
       study.runs.push_back(run);
-      study.capped = study.capped || says_power_cap(run);
+      study.capped = study.capped || has_power_cap(run);
     } else {
       ++study.failed;
     }
@@ -102,7 +102,7 @@ TemperatureStudy study_temperature(const std::vector<Measurement>& runs) {
     if (values.size() != celsius.size()) continue;
     if (const auto slope = slope_over_temperature(celsius, values, kResolution)) study.slopes[name] = *slope;
   }
-  study.why_not = why_not_the_boards(study);
+  study.why_not = why_not_these_devices(study);
   return study;
 }
 

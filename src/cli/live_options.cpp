@@ -18,7 +18,7 @@ std::string long_name(const Setting& setting) {
   return std::string(setting.option.substr(setting.option.rfind(',') + 1));
 }
 
-bool on_by_default(const Setting& setting) { return default_words(setting) == "True"; }
+bool on_by_default(const Setting& setting) { return default_text(setting) == "True"; }
 
 std::string help_of(const Setting& setting) {
   std::string help(setting.help);
@@ -27,7 +27,7 @@ std::string help_of(const Setting& setting) {
     help[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(help[0])));
     return "Do not " + help;
   }
-  return fmt::format("{}{} ({})", help, setting.is_list() ? ", repeatable" : "", default_words(setting));
+  return fmt::format("{}{} ({})", help, setting.is_list() ? ", repeatable" : "", default_text(setting));
 }
 
 const char* kind_of(const Setting& setting) {
@@ -60,9 +60,9 @@ void SettingOptions::apply(Settings& settings) const {
     if (given.flag) {
       give(settings, setting, Value(!on_by_default(setting)), long_name(setting));
     } else if (given.word) {
-      give_words(settings, setting, {*given.word}, long_name(setting));
+      parse_setting(settings, setting, {*given.word}, long_name(setting));
     } else if (!given.words.empty()) {
-      give_words(settings, setting, given.words, long_name(setting));
+      parse_setting(settings, setting, given.words, long_name(setting));
     }
   }
   check_settings(settings);

@@ -45,7 +45,7 @@ struct EvaluationResult {
 };
 
 /// One of several devices that an evaluator shares its requests among.
-struct BoardShare {
+struct DeviceShare {
   std::string board;   ///< as in EvaluationResult
   std::string id;      ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
   std::string name;    ///< "NVIDIA H200"
@@ -74,7 +74,7 @@ class Evaluator {
   /// How many requests it can usefully hold at once (compiling runs ahead of measuring).
   virtual std::size_t capacity() const { return 1; }
   /// Where requests are shared among devices: all of them, those that were lost too. Empty for the rest.
-  virtual std::vector<BoardShare> boards() const { return {}; }
+  virtual std::vector<DeviceShare> boards() const { return {}; }
   /// Takes a request; never blocks for long.
   virtual void submit(EvaluationRequest request) = 0;
   /// The next finished result, in any order; nullopt after `seconds` without one.

@@ -11,7 +11,7 @@ namespace ergotune {
 namespace {
 
 using Kind = Step::Kind;
-using Visit = std::function<void(const RoundLaunch&, const Scope&, const BufferNames&)>;
+using Visit = std::function<void(const IterationLaunch&, const Scope&, const BufferNames&)>;
 
 std::int64_t integer_of(const Expression& expression, const Scope& scope, const char* what) {
   const Value value = expression.evaluate(scope);
@@ -21,9 +21,9 @@ std::int64_t integer_of(const Expression& expression, const Scope& scope, const 
   return static_cast<std::int64_t>(real);
 }
 
-class RoundWalk {
+class IterationWalk {
  public:
-  RoundWalk(const Problem& problem, const Constants& constants, const Configuration& configuration,
+  IterationWalk(const Problem& problem, const Constants& constants, const Configuration& configuration,
             const Visit& visit)
       : problem_(problem), visit_(visit) {
     for (const std::string& variable : loop_variables(problem)) variables_[variable] = Value(0);
@@ -32,7 +32,7 @@ class RoundWalk {
       inside_.emplace_back(problem.parameters, configuration, constants, kernel.name, &variables_);
   }
 
-  RoundPlan walk() {
+  IterationPlan walk() {
     if (problem_.steps.empty()) {
       for (std::size_t k = 0; k < problem_.kernels.size(); ++k) place(k, 1);
     } else {
@@ -43,7 +43,7 @@ class RoundWalk {
 
  private:
   struct Placed {
-    RoundLaunch launch;
+    IterationLaunch launch;
     LoopVariables variables;
     BufferNames names;
   };
@@ -78,7 +78,7 @@ class RoundWalk {
 
   void place(std::size_t kernel, std::size_t count) {
     count_launches(count);
-    const RoundLaunch launch{kernel, count, queue_, section_, queue_ > 0 ? branch_number_ : 0};
+    const IterationLaunch launch{kernel, count, queue_, section_, queue_ > 0 ? branch_number_ : 0};
     if (branch_)
       branch_->push_back({launch, variables_, plan_.names});
     else
@@ -87,9 +87,9 @@ class RoundWalk {
 
   void count_launches(std::size_t count) {
     plan_.launches += count;
-    if (plan_.launches <= kMostLaunchesOfRound) return;
+    if (plan_.launches <= kMaxLaunchesPerIteration) return;
     throw UserError(fmt::format("a round has more than {} launches: does every loop of the workload end?",
-                                kMostLaunchesOfRound),
+                                kMaxLaunchesPerIteration),
                     problem_.steps.empty() ? SourcePlace{} : problem_.steps.front().place);
   }
 
@@ -101,9 +101,9 @@ class RoundWalk {
     if (by == 0)
       throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.place);
     for (std::int64_t i = from; by > 0 ? i < to : i > to; i += by) {
-      if (++turns_ > kMostLaunchesOfRound)
+      if (++turns_ > kMaxLaunchesPerIteration)
         throw UserError(fmt::format("the loop over \"{}\" never ends, or a round goes through its loops more than {} times", step.variable,
-                                    kMostLaunchesOfRound),
+                                    kMaxLaunchesPerIteration),
                         step.place);
       variables_[step.variable] = Value(i);
       steps(step.steps);
@@ -192,7 +192,7 @@ class RoundWalk {
 
   const Problem& problem_;
   const Visit& visit_;
-  RoundPlan plan_;
+  IterationPlan plan_;
   LoopVariables variables_;
   std::vector<ConfigurationScope> plain_, inside_;
   std::size_t queue_ = 0, section_ = 0, branch_number_ = 0, turns_ = 0;
@@ -233,9 +233,9 @@ std::string race_between(const Kernel& one, const Kernel& other) {
 
 }  // namespace
 
-RoundPlan walk_round(const Problem& problem, const Constants& constants, const Configuration& configuration,
+IterationPlan walk_iteration(const Problem& problem, const Constants& constants, const Configuration& configuration,
                      const Visit& visit) {
-  return RoundWalk(problem, constants, configuration, visit).walk();
+  return IterationWalk(problem, constants, configuration, visit).walk();
 }
 
 std::set<std::string> loop_variables(const Problem& problem) {

@@ -17,7 +17,7 @@ namespace ergotune {
 /// What names of buffers stand for; those that are not in it stand for themselves.
 using BufferNames = std::map<std::string, std::string>;
 
-struct RoundLaunch {
+struct IterationLaunch {
   std::size_t kernel = 0;    ///< position in Problem::kernels
   std::size_t launches = 1;  ///< back to back; 0 is left out
   std::size_t queue = 0;     ///< 0: the main one
@@ -27,7 +27,7 @@ struct RoundLaunch {
   std::size_t branch = 0;
 };
 
-struct RoundPlan {
+struct IterationPlan {
   std::size_t launches = 0;                     ///< single ones
   std::vector<QueueOptions> queues;             ///< those beside the main one
   BufferNames names;                            ///< at the end of the round
@@ -36,8 +36,8 @@ struct RoundPlan {
 /// Walks a round in the order in which its launches are queued. `visit` sees each with the scope of its kernel's expressions
 /// and what its arguments' names stand for. Throws UserError where an expression has no value, and for a round that does not
 /// end.
-RoundPlan walk_round(const Problem& problem, const Constants& constants, const Configuration& configuration,
-                     const std::function<void(const RoundLaunch&, const Scope&, const BufferNames&)>& visit);
+IterationPlan walk_iteration(const Problem& problem, const Constants& constants, const Configuration& configuration,
+                     const std::function<void(const IterationLaunch&, const Scope&, const BufferNames&)>& visit);
 
 /// Variables of the workload's loops, wherever they stand.
 std::set<std::string> loop_variables(const Problem& problem);

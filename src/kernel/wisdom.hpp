@@ -49,7 +49,7 @@ struct WisdomRecord {
   std::string source_hash;  ///< of all that the code is made of; empty where not known: then it cannot go stale
   std::string space_hash;   ///< of parameters and restrictions
   std::string provenance = "measured";
-  int confirmation_rounds = 0;  ///< 0: not confirmed
+  int confirmation_repeats = 0;  ///< 0: not confirmed
   std::string version, compiler, host, tuned_at;  ///< ergotune's version; tuned_at as "2026-11-22T08:00:00Z"
   friend bool operator==(const WisdomRecord&, const WisdomRecord&) = default;
 };

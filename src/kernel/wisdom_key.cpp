@@ -206,7 +206,7 @@ std::string source_backend(const Kernel& kernel, const std::string& backend) {
   return {};
 }
 
-std::set<std::string, std::less<>> code_words(const Kernel& kernel, const std::string& backend) { return parts_of_source(kernel, backend).words(); }
+std::set<std::string, std::less<>> code_description(const Kernel& kernel, const std::string& backend) { return parts_of_source(kernel, backend).words(); }
 
 std::set<std::string, std::less<>> launch_names(const Problem& problem, const Kernel& kernel) {
   std::set<std::string, std::less<>> names;

@@ -29,7 +29,7 @@ std::map<std::size_t, std::string> bound_constants(const Problem& problem, const
 
 /// Every word of what the kernel's code is made of on a kind of device (source, included files, function, options): a constant that
 /// is none of them is no macro that matters.
-std::set<std::string, std::less<>> code_words(const Kernel& kernel, const std::string& backend);
+std::set<std::string, std::less<>> code_description(const Kernel& kernel, const std::string& backend);
 
 /// The names that a launch's grid, blocks, shared and local memory, and the arguments that it passes follow from.
 std::set<std::string, std::less<>> launch_names(const Problem& problem, const Kernel& kernel);

@@ -93,7 +93,7 @@ WisdomRecord record_in(const Json& json) {
   record.source_hash = text_in(json, "source_hash");
   record.space_hash = text_in(json, "space_hash");
   record.provenance = json.contains("provenance") ? json.at("provenance").get<std::string>() : "measured";
-  record.confirmation_rounds = number_in(json, "confirmation_rounds", 0);
+  record.confirmation_repeats = number_in(json, "confirmation_repeats", 0);
   record.version = text_in(json, "ergotune");
   record.compiler = text_in(json, "compiler");
   record.host = text_in(json, "host");
@@ -124,7 +124,7 @@ class Lines {
   int number_ = 0;
 };
 
-bool says_nothing(std::string_view line) {
+bool is_empty_report(std::string_view line) {
   const auto first = line.find_first_not_of(" \t");
   return first == std::string_view::npos || line[first] == '#' || line.substr(first).starts_with("//");
 }
@@ -178,7 +178,7 @@ std::string to_json_line(const WisdomRecord& record) {
   add(json, "source_hash", record.source_hash);
   add(json, "space_hash", record.space_hash);
   json["provenance"] = record.provenance;
-  if (record.confirmation_rounds > 0) json["confirmation_rounds"] = record.confirmation_rounds;
+  if (record.confirmation_repeats > 0) json["confirmation_repeats"] = record.confirmation_repeats;
   add(json, "ergotune", record.version);
   add(json, "compiler", record.compiler);
   add(json, "host", record.host);
@@ -214,7 +214,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
   std::optional<Header> header;
   Lines lines(text);
   for (std::string_view line; lines.next(line);) {
-    if (says_nothing(line)) continue;
+    if (is_empty_report(line)) continue;
     const std::string place = fmt::format("{}:{}", name, lines.number());
     try {
       const auto json = parse_json<Json>(line);

@@ -121,8 +121,8 @@ class LaunchWriter {
 
 }  // namespace
 
-CaptureWish CaptureWish::from_environment() {
-  CaptureWish wish;
+CaptureSettings CaptureSettings::from_environment() {
+  CaptureSettings wish;
   std::istringstream words(environment_variable("ERGOTUNE_CAPTURE"));
   for (std::string word; std::getline(words, word, ',');)
     if (!word.empty()) wish.names.push_back(word);
@@ -132,7 +132,7 @@ CaptureWish CaptureWish::from_environment() {
   return wish;
 }
 
-bool CaptureWish::means(const std::string& kernel) const {
+bool CaptureSettings::means(const std::string& kernel) const {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return ::fnmatch(name.c_str(), kernel.c_str(), 0) == 0; });
 }
 

@@ -12,11 +12,11 @@ namespace ergotune::launcher {
 
 /// What the environment asks for: ERGOTUNE_CAPTURE=names (with commas; * and ? stand for anything), ERGOTUNE_CAPTURE_DIR
 /// ("captured"), ERGOTUNE_CAPTURE_SKIP launches that are let pass first.
-struct CaptureWish {
+struct CaptureSettings {
   std::vector<std::string> names;
   std::filesystem::path folder;
   long skip = 0;
-  static CaptureWish from_environment();
+  static CaptureSettings from_environment();
   bool means(const std::string& kernel) const;
 };
 

@@ -18,10 +18,10 @@ using namespace cuda;
 constexpr std::size_t kPlainShared = 48 * 1024;
 constexpr std::size_t kMostArguments = 128;
 
-class CudaCode : public Code, OfDriver {
+class CudaCode : public Code, DriverObject {
  public:
   CudaCode(const Api& api, CUcontext context, const Binary& binary)
-      : OfDriver(api), context_(context), module_(std::make_unique<CudaModule>(api, binary)), function_(module_->function()) {}
+      : DriverObject(api), context_(context), module_(std::make_unique<CudaModule>(api, binary)), function_(module_->function()) {}
   ~CudaCode() override {
     // Modules are unloaded in their own context, which the thread that closes the kernel may not be in.
     CUcontext before = nullptr;

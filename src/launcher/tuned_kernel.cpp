@@ -57,7 +57,7 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
     problem_.constants[name] = value;
     for (auto& [device, constants] : problem_.constants_by_device) constants.erase(name);
   }
-  words_ = code_words(*kernel_, settings_.backend);
+  words_ = code_description(*kernel_, settings_.backend);
   std::set<std::string, std::less<>> decisive = launch_names(problem_, *kernel_);
   decisive.insert(words_.begin(), words_.end());
   for (const std::string& name : size_names(problem_, *kernel_)) decisive.insert(name);
@@ -78,7 +78,7 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   }
   if (bound_.size() > kMostBound) throw UserError(fmt::format("{} scalars decide what is compiled; at most {} can", bound_.size(), kMostBound));
   wisdom_ = read_all_wisdom();
-  capture_ = CaptureWish::from_environment();
+  capture_ = CaptureSettings::from_environment();
   capturing_ = capture_.means(name_);
 }
 

@@ -142,7 +142,7 @@ class TunedKernel {
   mutable std::set<std::string> told_;
   std::mutex storing_;  ///< of what the cache knows of itself
   CompileCache cache_;
-  CaptureWish capture_;
+  CaptureSettings capture_;
   bool capturing_ = false;
   std::atomic<long> passed_{0};  ///< launches, while captures are wanted
   std::unique_ptr<Background> background_;  ///< last: it ends before what it works on

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ergotune/result.hpp"
-#include "measure/timing/loaded_round.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 
 namespace ergotune {
 
@@ -12,6 +12,6 @@ inline constexpr double kMixSeconds = 0.5;
 /// Adds "time.NAME" of each kernel (device time of its launches, waiting for room on the device among it) and "overlap" (the share
 /// of the time in which any ran that two or more ran), from a few rounds of their own, for `seconds` at most but three rounds
 /// at least.
-void measure_mix(Device& device, LoadedRound& round, const Problem& problem, double seconds, Measurement& result);
+void measure_mix(Device& device, LoadedIteration& round, const Problem& problem, double seconds, Measurement& result);
 
 }  // namespace ergotune

@@ -12,7 +12,7 @@
 #include "measure/energy/clock_watch.hpp"
 #include "measure/code_restrictions.hpp"
 #include "measure/verify/kernel_checks.hpp"
-#include "measure/timing/loaded_round.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "measure/mix.hpp"
 #include "measure/observers/observation.hpp"
 #include "measure/verify/output_check.hpp"
@@ -70,10 +70,10 @@ struct Runner::State {
 
   void run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& run,
            Measurement& result);
-  double first_round(LoadedRound& round);
-  bool check(LoadedRound& round, const Configuration& configuration, bool reference_only, Measurement& result);
-  bool verify(LoadedRound& round, bool reference_only, Measurement& result);
-  bool race(LoadedRound& round);
+  double first_round(LoadedIteration& round);
+  bool check(LoadedIteration& round, const Configuration& configuration, bool reference_only, Measurement& result);
+  bool verify(LoadedIteration& round, bool reference_only, Measurement& result);
+  bool race(LoadedIteration& round);
   double warm_up(Workload& workload, double expected_seconds);
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
@@ -83,7 +83,7 @@ struct Runner::State {
 };
 
 /// The first round of a configuration; what the device refuses is said with the kernel that it was.
-double Runner::State::first_round(LoadedRound& round) {
+double Runner::State::first_round(LoadedIteration& round) {
   try {
     return timer.once(round.workload());
   } catch (const DeviceError& error) {
@@ -96,7 +96,7 @@ double Runner::State::first_round(LoadedRound& round) {
 constexpr int kConcurrentChecks = 3;
 
 /// Looks at what a round has left. The first right outputs of kernels that run side by side come from a round in sequence.
-bool Runner::State::verify(LoadedRound& round, bool reference_only, Measurement& result) {
+bool Runner::State::verify(LoadedIteration& round, bool reference_only, Measurement& result) {
   if (!round.concurrent()) return outputs.verify(result, reference_only);
   if (!outputs.knows_all()) {
     buffers.restore();
@@ -121,7 +121,7 @@ bool Runner::State::verify(LoadedRound& round, bool reference_only, Measurement&
 }
 
 /// Single kernels first: what a wrong one leaves must not become what others are compared with.
-bool Runner::State::check(LoadedRound& round, const Configuration& configuration, bool reference_only,
+bool Runner::State::check(LoadedIteration& round, const Configuration& configuration, bool reference_only,
                           Measurement& result) {
   if (!options.verify || !kernel_checks.wanted()) return !outputs.wanted() || verify(round, reference_only, result);
   if (!kernel_checks.verify(round, configuration, result)) return false;
@@ -136,7 +136,7 @@ bool Runner::State::check(LoadedRound& round, const Configuration& configuration
 }
 
 /// Whether the kernels are right when they run one after the other.
-bool Runner::State::race(LoadedRound& round) {
+bool Runner::State::race(LoadedIteration& round) {
   Measurement alone;
   buffers.restore(true);
   timer.once(round.in_sequence());
@@ -234,7 +234,7 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
   const double begin = host_seconds();
   bool seen_otherwise = false;
   while (host_seconds() - begin < clock_patience) {
-    const BoardState state = watch.look();
+    const DeviceState state = watch.look();
     if (!state.core_clock_mhz) return;
     if (same_clock(run.asked_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
       if (seen_otherwise && run.set_at > 0)
@@ -253,7 +253,7 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
 void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
                         const RunOptions& run, Measurement& result) {
   const double started = host_seconds();
-  LoadedRound round(device, problem, constants, buffers, configuration, binaries);
+  LoadedIteration round(device, problem, constants, buffers, configuration, binaries);
   round.note_resources(result);
   if (run.resources_only) return;
   if (const auto broken = broken_code_restriction(problem, problem.parameters, configuration, constants, result.quantities)) {
@@ -267,7 +267,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   observed.values = &configuration;
   observed.give_up_above = run.give_up_above;
   observed.objective_quantity = run.objective_quantity;
-  for (const WorkloadStep& step : round.kernels().steps()) observed.round_launches += step.launches;
+  for (const WorkloadStep& step : round.kernels().steps()) observed.iteration_launches += step.launches;
   if (!run.reference_only) observation.register_configuration(observed);
 
   // The round that is verified is the first of all: what comes after it may rely on kernels that work.

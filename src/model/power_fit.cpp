@@ -122,11 +122,11 @@ FitEnd PowerFit::fit(const Terms& terms, const FixedPlaces& fixed, std::span<con
 namespace {
 
 /// The parameters that a fit moves, and the values of the others.
-struct FreePlaces {
+struct FreeParameters {
   std::vector<Place> places;
   Parameters base{};
 
-  FreePlaces(const Terms& terms, const FixedPlaces& fixed) {
+  FreeParameters(const Terms& terms, const FixedPlaces& fixed) {
     // Without its term a parameter has the value that takes the term out.
     base[kRidge] = 1.0;
     base[kCap] = 1e9;
@@ -171,7 +171,7 @@ struct FreePlaces {
 FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left_out,
                              const FixedPlaces& fixed, std::span<const Parameters> from, bool quick,
                              bool with_covariance) const {
-  const FreePlaces free(terms, fixed);
+  const FreeParameters free(terms, fixed);
   LeastSquaresProblem problem;
   problem.residual_count = residual_count(terms);
   Parameters work = free.base;

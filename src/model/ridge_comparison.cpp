@@ -46,18 +46,18 @@ LeastSquaresFit fit_at(double ridge, std::span<const PowerSample> samples) {
   return least_squares(problem, false);
 }
 
-struct Bend {
+struct CurveKnee {
   double cost = 0, slope = 0;
 };
 
 /// The line v0 (1 + b max(0, f - ridge)) at a ridge, by its relative residuals.
-Bend bend_at(double ridge, const std::vector<double>& f, const std::vector<double>& v) {
+CurveKnee bend_at(double ridge, const std::vector<double>& f, const std::vector<double>& v) {
   std::vector<double> x;
   for (const double clock : f) x.push_back(std::max(0.0, clock - ridge));
   const LineFit line = fit_line(x, v);
   const bool flat = line.count == 0;
   const double level = flat ? mean(v) : line.intercept;
-  Bend bend{0, flat ? 0 : line.slope};
+  CurveKnee bend{0, flat ? 0 : line.slope};
   for (std::size_t i = 0; i < f.size(); ++i) {
     const double residual = (level + bend.slope * x[i]) / v[i] - 1;
     bend.cost += residual * residual;
@@ -105,7 +105,7 @@ std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples)
   }
   if (f.size() < 4) return std::nullopt;
   const auto [low, high] = std::minmax_element(f.begin(), f.end());
-  std::vector<std::pair<double, Bend>> tried;
+  std::vector<std::pair<double, CurveKnee>> tried;
   for (int i = 0; i < kGrid; ++i) {
     const double ridge = *low + (*high - *low) * i / kGrid;
     tried.emplace_back(ridge, bend_at(ridge, f, v));

@@ -67,7 +67,7 @@ bool Library::start(std::string* reason) {
   if (const int code = f.device_count(&count); code != kOk)
     return fail(fmt::format("{}: {}", f.device_count.symbol(), error(code)));
   for (unsigned i = 0; i < count; ++i) {
-    Board board;
+    NvmlDevice board;
     board.index = i;
     // A board that is lost must not hide the others.
     if (f.handle_by_index(i, &board.handle) != kOk) continue;
@@ -91,15 +91,15 @@ std::string Library::error(int code) const {
   return fmt::format("{} (NVML code {})", words && *words ? words : "unknown error", code);
 }
 
-const Board* Library::find(const std::string& name) const {
+const NvmlDevice* Library::find(const std::string& name) const {
   if (!name.empty() &&
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
     for (const auto& board : boards_)
       if (std::to_string(board.index) == name) return &board;
     return nullptr;
   }
-  if (const Board* board = match(name, name)) return board;
-  const Board* found = nullptr;
+  if (const NvmlDevice* board = match(name, name)) return board;
+  const NvmlDevice* found = nullptr;
   for (const auto& board : boards_) {
     if (name.size() < 8 || !board.uuid.starts_with(name)) continue;
     if (found) return nullptr;
@@ -108,7 +108,7 @@ const Board* Library::find(const std::string& name) const {
   return found;
 }
 
-const Board* Library::match(const std::string& uuid, const std::string& pci_address) const {
+const NvmlDevice* Library::match(const std::string& uuid, const std::string& pci_address) const {
   if (!uuid.empty())
     for (const auto& board : boards_)
       if (board.uuid == uuid) return &board;

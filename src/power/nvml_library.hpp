@@ -163,7 +163,7 @@ int call(const EntryPoint<int(P...)>& function, A... arguments) {
 }
 
 /// A board as NVML names it. The NVML index is not the CUDA index: meet by UUID or PCI address.
-struct Board {
+struct NvmlDevice {
   unsigned index = 0;
   Handle handle = nullptr;
   std::string name, uuid;
@@ -188,19 +188,19 @@ class Library {
   std::string error(int code) const;
   const std::string& driver_version() const { return driver_version_; }
   /// Every board that answers, in NVML's order.
-  const std::vector<Board>& boards() const { return boards_; }
+  const std::vector<NvmlDevice>& boards() const { return boards_; }
   /// By index ("0"), UUID ("GPU-...", a unique beginning is enough) or PCI address; nullptr when there is
   /// none.
-  const Board* find(const std::string& name) const;
+  const NvmlDevice* find(const std::string& name) const;
   /// By UUID, else by PCI address (any spelling); nullptr when neither is known here.
-  const Board* match(const std::string& uuid, const std::string& pci_address) const;
+  const NvmlDevice* match(const std::string& uuid, const std::string& pci_address) const;
 
  private:
   explicit Library(const std::string& file) : functions_(file) {}
   bool start(std::string* reason);
   Functions functions_;
   std::string driver_version_;
-  std::vector<Board> boards_;
+  std::vector<NvmlDevice> boards_;
   bool started_ = false;
 };
 

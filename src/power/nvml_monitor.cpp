@@ -26,13 +26,13 @@ constexpr Reason kReasons[] = {{0x1, "idle"},
                                {0x80, "power_brake"},
                                {0x100, "display_clocks"}};
 
-class NvmlMonitor : public BoardMonitor {
+class NvmlMonitor : public DeviceMonitor {
  public:
-  NvmlMonitor(std::shared_ptr<const nvml::Library> library, const nvml::Board& board)
+  NvmlMonitor(std::shared_ptr<const nvml::Library> library, const nvml::NvmlDevice& board)
       : library_(std::move(library)), board_(board) {}
 
-  BoardState read() override {
-    BoardState state;
+  DeviceState read() override {
+    DeviceState state;
     const auto& nvml = library_->functions();
     auto value = [&](auto function, auto... arguments) -> std::optional<double> {
       unsigned number = 0;
@@ -118,21 +118,21 @@ class NvmlMonitor : public BoardMonitor {
   }
 
   std::shared_ptr<const nvml::Library> library_;
-  nvml::Board board_;
+  nvml::NvmlDevice board_;
 };
 
 }  // namespace
 
-std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& name) {
+std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& name) {
   auto library = nvml::Library::open();
-  const nvml::Board* board = library ? library->find(name) : nullptr;
+  const nvml::NvmlDevice* board = library ? library->find(name) : nullptr;
   return board ? std::make_unique<NvmlMonitor>(library, *board) : nullptr;
 }
 
-std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address) {
+std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address) {
   auto library = nvml::Library::open();
   if (!library) return nullptr;
-  const nvml::Board* board = library->match(uuid, pci_address);
+  const nvml::NvmlDevice* board = library->match(uuid, pci_address);
   if (!board) return nullptr;
   return std::make_unique<NvmlMonitor>(library, *board);
 }

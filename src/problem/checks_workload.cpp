@@ -94,9 +94,9 @@ class WorkloadCheck {
     const auto from = value_of(step.from), to = value_of(step.to), by = value_of(step.by);
     if (by && *by == 0)
       throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.place);
-    if (from && to && by && (*to - *from) / *by > static_cast<double>(kMostLaunchesOfRound))
+    if (from && to && by && (*to - *from) / *by > static_cast<double>(kMaxLaunchesPerIteration))
       throw UserError(fmt::format("the loop over \"{}\" goes round {:.0f} times; a round has at most {} launches",
-                                  step.variable, (*to - *from) / *by, kMostLaunchesOfRound),
+                                  step.variable, (*to - *from) / *by, kMaxLaunchesPerIteration),
                       step.place);
     names_.add(step.variable);
     around_.push_back(step.variable);

@@ -4,7 +4,7 @@ namespace ergotune {
 namespace {
 
 /// Behind comments of either kind and blanks.
-std::string_view first_words(std::string_view text) {
+std::string_view first_line_of(std::string_view text) {
   while (!text.empty()) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n");
     if (begin == std::string_view::npos) return {};
@@ -23,7 +23,7 @@ std::string_view first_words(std::string_view text) {
 bool is_compiled_code(std::string_view text) {
   constexpr std::string_view kElf("\x7f" "ELF"), kFatbin("\x50\xed\x55\xba"), kWrapped("\xb1\x43\x62\x46");
   if (text.starts_with(kElf) || text.starts_with(kFatbin) || text.starts_with(kWrapped)) return true;
-  return first_words(text).starts_with(".version");
+  return first_line_of(text).starts_with(".version");
 }
 
 }  // namespace ergotune

@@ -91,7 +91,7 @@ class ReportDocument {
     }
     const auto& order = rows_.order();
     document["best"] = order.empty() ? Json() : row(order.front());
-    tell_certainty(document["best"]);
+    print_certainty(document["best"]);
     if (repeats_.n > 0)
       document["search_repeats"] = {{"factor", repeats_.factor}, {"deviation", repeats_.deviation}, {"n", repeats_.n}};
     document["median"] = median_value();
@@ -133,7 +133,7 @@ class ReportDocument {
   }
 
   /// As `show` has it: of those that were confirmed for this objective, should the winner be one of them.
-  void tell_certainty(Json& best) const {
+  void print_certainty(Json& best) const {
     const auto& order = rows_.order();
     if (objective_.kind() == Objective::Kind::pareto || order.empty() || !is_confirmed(order.front())) return;
     const auto certainty = recording_.certainty.find(order.front());
@@ -358,7 +358,7 @@ Objective report_objective(const Recording& recording, const std::optional<std::
   for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));
   std::vector<const Measurement*> pointers;
   for (const Measurement& measurement : measurements) pointers.push_back(&measurement);
-  refuse_what_was_not_measured(objective, pointers);
+  validate_measured_quantities(objective, pointers);
   return objective;
 }
 

@@ -7,7 +7,7 @@
 
 namespace ergotune::search {
 
-std::vector<ConfigurationIndex> Candidates::draw(const Memory& memory,
+std::vector<ConfigurationIndex> Candidates::draw(const EvaluationCache& memory,
                                                  const std::vector<ConfigurationIndex>& incumbents,
                                                  const std::vector<ConfigurationIndex>& promising,
                                                  Random& random, std::size_t limit) const {

@@ -22,7 +22,7 @@ bool was_held_down(const Measurement& measurement) {
 
 /// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: nobody wins by having run
 /// at another clock than its own.
-void prefer_what_ran_as_asked(Objective& objective, std::span<const Measurement* const> measurements,
+void prefer_requested_settings(Objective& objective, std::span<const Measurement* const> measurements,
                               const std::function<bool(std::size_t)>& confirmed, std::vector<std::size_t>& order) {
   if (order.empty() || objective.kind() != Objective::Kind::single || !was_held_down(*measurements[order.front()])) return;
   const Outcome leader = objective.outcome(*measurements[order.front()]);
@@ -52,7 +52,7 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
     const auto winner = std::find_if(order.begin(), order.end(), confirmed);
     if (winner != order.end()) std::rotate(order.begin(), winner, winner + 1);
   }
-  prefer_what_ran_as_asked(objective, measurements, confirmed, order);
+  prefer_requested_settings(objective, measurements, confirmed, order);
   std::vector<Ranked> ranked;
   ranked.reserve(order.size());
   for (const std::size_t position : order) {
@@ -101,7 +101,7 @@ std::optional<Unconfirmed> unconfirmed(const Objective& objective, const Measure
                      expected_gain(judge.outcome(result), judge.outcome(leader), repeats)};
 }
 
-void refuse_what_was_not_measured(const Objective& objective, std::span<const Measurement* const> measurements) {
+void validate_measured_quantities(const Objective& objective, std::span<const Measurement* const> measurements) {
   std::set<std::string> there;
   for (const Measurement* measurement : measurements) {
     if (!usable(measurement->status)) continue;

@@ -55,6 +55,6 @@ std::optional<Unconfirmed> unconfirmed(const Objective& objective, const Measure
                                        const Repeats& repeats);
 
 /// Throws UserError where something that the objective needs was measured in none of the results that worked.
-void refuse_what_was_not_measured(const Objective& objective, std::span<const Measurement* const> measurements);
+void validate_measured_quantities(const Objective& objective, std::span<const Measurement* const> measurements);
 
 }  // namespace ergotune

@@ -46,8 +46,8 @@ std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
     }
     const ConfigurationIndex index = queue_.front();
     queue_.pop_front();
-    if (memory_.state(index) != Memory::State::queued) continue;  // told meanwhile, unasked
-    memory_.set_state(index, Memory::State::asked);
+    if (memory_.state(index) != EvaluationCache::State::queued) continue;  // told meanwhile, unasked
+    memory_.set_state(index, EvaluationCache::State::asked);
     ++outstanding_;
     asked.push_back(index);
   }
@@ -56,7 +56,7 @@ std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
 
 void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   if (index >= memory_.size()) return;
-  if (memory_.state(index) == Memory::State::asked) --outstanding_;
+  if (memory_.state(index) == EvaluationCache::State::asked) --outstanding_;
   const bool revised = memory_.known(index);
   double value = scalar_value(outcome);
   const bool ok = outcome.ok && std::isfinite(value);
@@ -76,7 +76,7 @@ void StrategyBase::learn(ConfigurationIndex, double, const Outcome&) {}
 
 bool StrategyBase::propose(ConfigurationIndex index) {
   if (!memory_.fresh(index)) return false;
-  memory_.set_state(index, Memory::State::queued);
+  memory_.set_state(index, EvaluationCache::State::queued);
   queue_.push_back(index);
   return true;
 }
@@ -87,7 +87,7 @@ void StrategyBase::propose_all(const std::vector<ConfigurationIndex>& list) {
 
 void StrategyBase::clear_queue() {
   for (const ConfigurationIndex index : queue_)
-    if (memory_.state(index) == Memory::State::queued) memory_.set_state(index, Memory::State::fresh);
+    if (memory_.state(index) == EvaluationCache::State::queued) memory_.set_state(index, EvaluationCache::State::fresh);
   queue_.clear();
 }
 

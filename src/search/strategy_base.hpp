@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ergotune/strategy.hpp"
-#include "search/memory.hpp"
+#include "search/evaluation_cache.hpp"
 
 namespace ergotune::search {
 
@@ -41,7 +41,7 @@ class StrategyBase : public Strategy {
   const SearchSpace& space() const { return *context_.space; }
   const StrategyContext& context() const { return context_; }
   Random& random() { return random_; }
-  const Memory& memory() const { return memory_; }
+  const EvaluationCache& memory() const { return memory_; }
   double value(ConfigurationIndex index) const { return memory_.value(index); }
   /// The best told so far; value infinity before the first success.
   ConfigurationIndex best() const { return best_; }
@@ -57,7 +57,7 @@ class StrategyBase : public Strategy {
   std::string name_;
   StrategyContext context_;
   Random random_;
-  Memory memory_;
+  EvaluationCache memory_;
   std::deque<ConfigurationIndex> queue_;
   std::size_t outstanding_ = 0;
   std::uint64_t told_ = 0;

@@ -9,7 +9,7 @@ namespace {
 using Positions = std::span<const std::uint32_t>;
 
 /// The chains, and where each parameter lies in them.
-struct Places {
+struct ChainPositions {
   const std::vector<Diagram>& chains;
   const std::vector<std::uint32_t>& chain_of;
   const std::vector<std::uint32_t>& level_of;
@@ -17,7 +17,7 @@ struct Places {
 
 // Index of the configuration that has `values` from parameter p on, given where the walk stands; false when
 // there is none. `index` holds the part of the index before p.
-bool finish_walk(const Places& places, Positions values, std::size_t p, SpaceCursor cursor,
+bool finish_walk(const ChainPositions& places, Positions values, std::size_t p, SpaceCursor cursor,
                  std::uint64_t& index) {
   Diagram::Edge edge;
   for (; p < values.size(); ++p) {
@@ -32,7 +32,7 @@ bool finish_walk(const Places& places, Positions values, std::size_t p, SpaceCur
 }
 
 // All configurations within one position of `values` in every parameter, in order of their index.
-void collect_adjacent(const Places& places, Positions values, std::size_t p, const SpaceCursor& cursor,
+void collect_adjacent(const ChainPositions& places, Positions values, std::size_t p, const SpaceCursor& cursor,
                       std::uint64_t index, std::vector<ConfigurationIndex>& out) {
   if (p == values.size()) {
     out.push_back(index);
@@ -114,7 +114,7 @@ void single_chain(const Diagram& chain, Positions values, ConfigurationIndex ind
 void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind,
                              std::vector<ConfigurationIndex>& out) const {
   out.clear();
-  const Places places{state_->built.chains, state_->chain_of, state_->level_of};
+  const ChainPositions places{state_->built.chains, state_->chain_of, state_->level_of};
   std::array<std::uint32_t, 64> inline_values;
   std::vector<std::uint32_t> heap_values;
   if (dimensions() > inline_values.size()) heap_values.resize(dimensions());

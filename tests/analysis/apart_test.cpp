@@ -26,9 +26,9 @@ Problem problem() {
   return parse_problem(text, "p.toml");
 }
 
-std::vector<std::string> names(const std::vector<RoundVariant>& rounds) {
+std::vector<std::string> names(const std::vector<IterationVariant>& rounds) {
   std::vector<std::string> list;
-  for (const RoundVariant& round : rounds) list.push_back(round.name);
+  for (const IterationVariant& round : rounds) list.push_back(round.name);
   return list;
 }
 
@@ -42,7 +42,7 @@ std::vector<std::size_t> launched(const std::vector<Step>& steps) {
 }
 
 TEST(Apart, KernelsOfABranchCountAsOne) {
-  const std::vector<RoundPart> parts = parts_of(problem());
+  const std::vector<IterationPart> parts = parts_of(problem());
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(parts[0].name, "both");
   EXPECT_THAT(parts[0].kernels, ElementsAre(0u, 1u));

@@ -1,5 +1,5 @@
 // Nodes that come, go, fall silent and talk nonsense: every configuration is answered once.
-#include "cluster/fleet.hpp"
+#include "cluster/cluster.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,10 +30,10 @@ using ::testing::UnorderedElementsAre;
 
 struct FleetTest : ::testing::Test {
   std::vector<std::unique_ptr<NodeScript>> scripts;
-  FleetOptions options;
+  ClusterOptions options;
   std::vector<std::string> told;
   std::mutex mutex;
-  std::unique_ptr<Fleet> fleet;
+  std::unique_ptr<Cluster> fleet;
 
   FleetTest() {
     options.version = "test";
@@ -48,7 +48,7 @@ struct FleetTest : ::testing::Test {
   NodeScript& node(const std::string& name) { return *scripts.emplace_back(std::make_unique<NodeScript>(name)); }
   void start(std::size_t ready = 0) {
     for (auto& script : scripts) options.starts.push_back(script->starter());
-    fleet = std::make_unique<Fleet>(Problem(), options);
+    fleet = std::make_unique<Cluster>(Problem(), options);
     for (int i = 0; i < 2000 && fleet->boards().size() < ready; ++i) ::usleep(5000);
   }
   void ask(std::uint64_t id, const std::string& board = {}) {
@@ -149,7 +149,7 @@ TEST_F(FleetTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
   start(2);
   const auto names = [&] {
     std::vector<std::string> names;
-    for (const BoardShare& board : fleet->boards()) names.push_back(board.board);
+    for (const DeviceShare& board : fleet->boards()) names.push_back(board.board);
     return names;
   };
   const auto before = names();
@@ -165,7 +165,7 @@ TEST_F(FleetTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
   EXPECT_EQ(names(), before);
   std::uint64_t results = 0;
   double busy = 0;
-  for (const BoardShare& board : fleet->boards()) {
+  for (const DeviceShare& board : fleet->boards()) {
     results += board.results;
     busy += board.busy_seconds;
   }

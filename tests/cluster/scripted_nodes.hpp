@@ -15,7 +15,7 @@
 
 #include "ergotune/problem.hpp"
 #include "evaluate/live/channel.hpp"
-#include "cluster/node_link.hpp"
+#include "cluster/node_transport.hpp"
 
 namespace ergotune::test {
 
@@ -48,7 +48,7 @@ struct NodeScript {
     opened.capacity = 4;
     ask = [this](const agents::Ask& a) { return std::vector<agents::Message>{begun(a), answer(a)}; };
   }
-  static agents::Message begun(const agents::Ask& a) { return agents::Begun{a.request.id, 0}; }
+  static agents::Message begun(const agents::Ask& a) { return agents::StartedMessage{a.request.id, 0}; }
   agents::Message answer(const agents::Ask& a) const {
     agents::Answer answer;
     answer.id = a.request.id;
@@ -59,7 +59,7 @@ struct NodeScript {
   StartNode starter();
 };
 
-class ScriptedNodeLink final : public NodeLink {
+class ScriptedNodeLink final : public NodeTransport {
  public:
   ScriptedNodeLink(NodeScript& script, protocol::SocketPair sockets)
       : pipe_(sockets.ours, sockets.ours, agents::kPreamble), thread_([this, &script, theirs = sockets.theirs] {
@@ -128,7 +128,7 @@ class ScriptedNodeLink final : public NodeLink {
 };
 
 inline StartNode NodeScript::starter() {
-  return [this]() -> std::unique_ptr<NodeLink> {
+  return [this]() -> std::unique_ptr<NodeTransport> {
     if (gone) throw Error("there is no such node");
     ++started;
     return std::make_unique<ScriptedNodeLink>(*this, protocol::make_socket_pair());

@@ -154,7 +154,7 @@ TEST_F(Counters, ARoundOfSeveralLaunchesIsCountedAsAWhole) {
   pointer.buffer = x.get();
   count.scalar.resize(4);
   kernel->bind({}, {pointer, count});
-  cupti::CountedRounds rounds(profiled, set, false);
+  cupti::CountedIterations rounds(profiled, set, false);
   rounds.begin_pass();
   device_->launch(*kernel, 3);
   device_->synchronise();
@@ -169,7 +169,7 @@ TEST_F(Counters, TheObserverKnowsWhetherARoundIsOneLaunch) {
     const auto observer = make_counters_observer({"inst_executed"}, device_->info(), &notes_);
     EXPECT_TRUE(observer->results().empty());
     ObservedConfiguration configuration;
-    configuration.round_launches = launches;
+    configuration.iteration_launches = launches;
     observer->register_configuration(configuration);
     const long before = calls("cuptiRangeProfilerPushRange");
     observer->begin_pass(0);

@@ -345,7 +345,7 @@ TEST_F(SeveralBoards, ShareTheWorkAndOneCompileFarm) {
   EXPECT_GT(most, 1) << "boards measure side by side";
   EXPECT_LE(script.started, 4 + options.jobs) << "a runner for each board, and one farm";
   std::uint64_t told = 0;
-  for (const BoardShare& board : scheduler->boards()) {
+  for (const DeviceShare& board : scheduler->boards()) {
     told += board.results;
     EXPECT_EQ(board.results, static_cast<std::uint64_t>(by_board.at(board.board)));
     EXPECT_GT(board.busy_seconds, 0);
@@ -422,7 +422,7 @@ TEST_F(SeveralBoards, WhatACrashCostIsTheBoardsTime) {
   const EvaluationResult result = next();
   EXPECT_EQ(result.measurement.status, Status::runtime_error);
   EXPECT_GE(result.measurement.measure_seconds, 0.02);
-  const BoardShare board = scheduler->boards().at(2);
+  const DeviceShare board = scheduler->boards().at(2);
   EXPECT_EQ(board.results, 1u) << "it is a row like others";
   EXPECT_GE(board.busy_seconds, 0.02);
 }

@@ -76,10 +76,10 @@ struct Script {
   StartLink starter();
 };
 
-class ScriptedLink final : public Link {
+class ScriptedLink final : public WorkerTransport {
  public:
   ScriptedLink(Script& script, const protocol::Setup& setup, protocol::SocketPair sockets)
-      : Link(protocol::Channel(sockets.ours)), thread_([&script, setup, descriptor = sockets.theirs] {
+      : WorkerTransport(protocol::Channel(sockets.ours)), thread_([&script, setup, descriptor = sockets.theirs] {
           protocol::Channel channel(descriptor);
           try {
             serve(script, setup, channel);

@@ -1,6 +1,6 @@
 // Clocks beside the runner: a slot's controls on a Tegra tree, alone and under the scheduler with scripted
 // workers.
-#include "evaluate/live/slot_controls.hpp"
+#include "evaluate/live/device_controls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,10 +49,10 @@ struct TegraTest : ::testing::Test {
 };
 
 struct SlotControlsTest : TegraTest {
-  std::unique_ptr<SlotControls> controls;
+  std::unique_ptr<DeviceControls> controls;
   void SetUp() override {
     TegraTest::SetUp();
-    controls = std::make_unique<SlotControls>(session(), parameters);
+    controls = std::make_unique<DeviceControls>(session(), parameters);
   }
 };
 
@@ -176,7 +176,7 @@ struct TunedSlot : TegraTest {
     options.jobs = 2;
     options.use_cache = false;
     scheduler = std::make_unique<Scheduler>(problem, options, script.starter());
-    scheduler->set_controls(std::make_unique<SlotControls>(session(), parameters));
+    scheduler->set_controls(std::make_unique<DeviceControls>(session(), parameters));
   }
   protocol::Ran run(const protocol::Run& request) {
     log.push_back(request.configuration[0].to_string() + " at " + clock());
@@ -340,11 +340,11 @@ struct TwoTunedSlots : TegraTest {
     options.jobs = 1;
     options.use_cache = false;
     scheduler = std::make_unique<Scheduler>(problem, options, script.starter());
-    scheduler->set_controls(std::make_unique<SlotControls>(session(), parameters), 0);
+    scheduler->set_controls(std::make_unique<DeviceControls>(session(), parameters), 0);
     ControlEnvironment environment;
     environment.sysfs_root = second_tree.root();
     environment.state_folder = second_state.root() / "state";
-    scheduler->set_controls(std::make_unique<SlotControls>(ControlSession::open(open_control("tegra", environment)), parameters), 1);
+    scheduler->set_controls(std::make_unique<DeviceControls>(ControlSession::open(open_control("tegra", environment)), parameters), 1);
   }
   void ask(std::uint64_t id, const std::string& board) {
     EvaluationRequest request{id, id, {Value(1020.0), Value(16)}, false, 1e300, "time"};

@@ -278,7 +278,7 @@ TEST_F(CaptureCuda, AKernelWithOneConfigurationIsReportedAndNotConfirmed) {
   EXPECT_THAT(capture({"-o", "c", "--force"}).out, Not(HasSubstr("next: "))) << "there is nothing to tune";
   const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--store", "c.db", "--json"}));
   EXPECT_EQ(tuned["evaluated"], 1);
-  EXPECT_EQ(tuned["confirmation_rounds"], 0) << tuned.dump();
+  EXPECT_EQ(tuned["confirmation_repeats"], 0) << tuned.dump();
 }
 
 // NVIDIA's OpenCL brings the CUDA driver into an OpenCL program whose loader knows no layers.

@@ -192,7 +192,7 @@ TEST_F(QuietLiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
                    plan["plan"].get<std::string>().c_str(), f, best_clock, 100 * (energy / least - 1),
                    plan["evaluated"].get<int>());
       EXPECT_LE(energy / least, 1.02) << plan["plan"];
-      EXPECT_GE(plan["confirmation_rounds"], 3) << plan["plan"];
+      EXPECT_GE(plan["confirmation_repeats"], 3) << plan["plan"];
       EXPECT_TRUE(std::abs(f - best_clock) <= step + 1 || energy / least <= 1.02);
       if (plan["plan"] == "model_steered") evaluated_by_model = plan["evaluated"];
       if (plan["plan"] == "global_energy") evaluated_by_global = plan["evaluated"];

@@ -48,11 +48,11 @@ steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "a" }}] }}]
 }
 
 /// "a*2 q1 s0 grid 1 y" for each launch: kernel, launches, queue, section, grid, what y stands for.
-std::vector<std::string> launches(const Problem& problem, RoundPlan* plan = nullptr) {
+std::vector<std::string> launches(const Problem& problem, IterationPlan* plan = nullptr) {
   std::vector<std::string> list;
-  const RoundPlan walked = walk_round(
+  const IterationPlan walked = walk_iteration(
       problem, problem.constants, default_values(problem),
-      [&](const RoundLaunch& launch, const Scope& scope, const BufferNames& names) {
+      [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
         const Kernel& kernel = problem.kernels[launch.kernel];
         const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
         const auto y = names.find("y");
@@ -80,7 +80,7 @@ TEST(Round, LoopsGiveLaunchSizesAndOutsideTheVariableIsZero) {
 TEST(Round, SwapsHoldToTheEndOfTheRound) {
   const Problem problem = problem_with(
       "{ for = \"k\", to = 3, steps = [{ kernel = \"a\" }, { swap = [\"x\", \"y\"] }] }, { kernel = \"b\" }");
-  RoundPlan plan;
+  IterationPlan plan;
   EXPECT_THAT(launches(problem, &plan),
               ElementsAre("a*1 q0 s0 1x4 y", "a*1 q0 s0 2x4 x", "a*1 q0 s0 3x4 y", "b*1 q0 s0 1x1 x"));
   EXPECT_EQ(plan.names.at("x"), "y");
@@ -93,7 +93,7 @@ TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
       "{ kernel = \"b\" }, { concurrent = [\"a\", { name = \"later\", steps = [{ for = \"k\", to = 2, steps = [{ kernel = \"a\" }] }] }, "
       "\"b\"], launches = { b = 4 }, order = \"{{workload.FIRST}}\", priority = { b = \"high\" } }, { kernel = \"a\" }";
   const Problem problem = problem_with(steps, "parameters = { FIRST = [\"b, later\", \"a\"] }");
-  RoundPlan plan;
+  IterationPlan plan;
   EXPECT_THAT(launches(problem, &plan),
               ElementsAre("b*1 q0 s0 1x1 y", "b*4 q3 s1 1x1 y", "a*1 q2 s1 1x4 y", "a*1 q2 s1 2x4 y", "a*1 q1 s1 1x4 y",
                           "a*1 q0 s2 1x4 y"));
@@ -107,7 +107,7 @@ TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
       "{ concurrent = [\"a\", \"b\"], multiprocessors = { a = \"workload.S\", b = \"12 - workload.S if workload.S else 0\" } }, "
       "{ concurrent = [\"b\", \"a\"], multiprocessors = { b = 4 } }, { concurrent = [\"a\", \"b\"] }";
   const auto plan_of = [&](const std::string& values) {
-    RoundPlan plan;
+    IterationPlan plan;
     launches(problem_with(steps, "parameters = { S = " + values + " }"), &plan);
     return plan.queues;
   };
@@ -122,7 +122,7 @@ TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
   EXPECT_NE(identity_of(problem), identity_of(other));
   Problem sequence = problem;
   sequence.steps = steps_in_sequence(problem);
-  RoundPlan plan;
+  IterationPlan plan;
   launches(sequence, &plan);
   EXPECT_THAT(plan.queues, IsEmpty());
 }

@@ -181,7 +181,7 @@ TEST(WisdomText, WhatIsWrittenIsRead) {
     r.execution["core_clock_mhz"] = 1410;
     r.size_names = {"n", "m"};
     r.quantities["energy"] = {2.5, 0.25, 7};
-    r.confirmation_rounds = 9;
+    r.confirmation_repeats = 9;
     r.tuned_at = "2026-11-22T08:00:00Z";
     const Wisdom wisdom{"kernel", {r, record(kA100, {}, 1)}, {}};
     const Wisdom read = parse_wisdom(to_text(wisdom), "x");

@@ -19,7 +19,7 @@ using testing::Le;
 
 /// Looks at boards, as they are noted where 2100 MHz were asked for.
 struct Looks {
-  std::vector<BoardState> all;
+  std::vector<DeviceState> all;
   Looks& add(double core_mhz, std::vector<std::string> reasons = {}) {
     all.emplace_back();
     all.back().core_clock_mhz = core_mhz;

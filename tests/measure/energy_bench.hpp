@@ -77,7 +77,7 @@ class EnergyBench {
       pass(0.001 + 0.0003 * random_.uniform());
       for (std::size_t i = 0; i < infos_.size(); ++i) poll(i, trace.sensors[i], last_sample[i]);
       if (trace.board.empty() || now() - trace.board.back().first > 0.1) {
-        BoardState state;
+        DeviceState state;
         state.core_clock_mhz = board().clock_mhz;
         state.temperature_c = board().temperature;
         trace.board.emplace_back(now(), state);

@@ -39,7 +39,7 @@ EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::
     launches += rate * kStep;
     joules += level * kLimit * std::pow(rate / kSettledRate, kElasticity) * kStep;
   }
-  BoardState state;
+  DeviceState state;
   state.power_limit_w = kLimit;
   state.clock_reasons = {"power_cap"};
   for (double t = 0; t <= seconds; t += 0.1) trace.board.emplace_back(t, state);
@@ -145,7 +145,7 @@ TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
 std::optional<double> binds(const std::vector<int>& capped, TimeSpan span = {0, 10}, double watts = kLimit) {
   EnergyTrace trace;
   for (std::size_t i = 0; i < capped.size(); ++i) {
-    BoardState state;
+    DeviceState state;
     state.power_limit_w = watts;
     if (capped[i]) state.clock_reasons = {"thermal", "power_cap"};
     trace.board.emplace_back(static_cast<double>(i), state);

@@ -118,7 +118,7 @@ struct EnergyShown : test::VirtualMeter {
 
 TEST_F(EnergyShown, IsTheBoardWhileItIsMeasuredAndThatItHasEnded) {
   board = [] {
-    BoardState state;
+    DeviceState state;
     state.core_clock_mhz = 1500;
     state.memory_clock_mhz = 2600;
     state.temperature_c = 45;

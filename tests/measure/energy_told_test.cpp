@@ -23,16 +23,16 @@ EnergyTrace steady(double relative_noise = 0.01) {
   return trace;
 }
 
-void look(EnergyTrace& trace, double when, const std::function<void(BoardState&)>& change) {
-  BoardState state;
+void look(EnergyTrace& trace, double when, const std::function<void(DeviceState&)>& change) {
+  DeviceState state;
   change(state);
   trace.board.emplace_back(when, state);
 }
 
 TEST(EnergyTold, OfIdlePowerAndTemperatureIsWhatTheyTakeInALaunch) {
   EnergyTrace trace = steady();
-  look(trace, 0.5, [](BoardState& state) { state.temperature_c = 60; });
-  look(trace, 2.5, [](BoardState& state) { state.temperature_c = 62; });
+  look(trace, 0.5, [](DeviceState& state) { state.temperature_c = 60; });
+  look(trace, 2.5, [](DeviceState& state) { state.temperature_c = 62; });
   EnergyOptions options;
   const EnergyResult plain = estimate_energy(trace, options);
   EXPECT_EQ(plain.quantities.count("idle_subtracted_energy") + plain.quantities.count("corrected_energy"), 0u);
@@ -55,7 +55,7 @@ TEST(EnergyTold, WhatTheBoardDidWhileItWasMeasured) {
   EnergyTrace trace = steady();
   trace.settled_at = 1;
   const auto state = [](double clock) {
-    return [=](BoardState& s) {
+    return [=](DeviceState& s) {
       s.core_clock_mhz = clock, s.memory_clock_mhz = clock / 2;
       s.core_voltage_v = clock / 1000, s.temperature_c = clock / 20;
     };

@@ -104,7 +104,7 @@ TEST(BesideLaunches, NobodyIsCalledAfterTheirEndWhichWaitsForTheCallUnderWay) {
     ++ended;
   };
   for (const bool fault : {false, true}) {
-    DuringThread thread;
+    ObserverThread thread;
     thread.begin({observer});
     until([&, before = observer->calls.load()] { return observer->calls > before; });
     fault ? thread.cancel() : thread.end();

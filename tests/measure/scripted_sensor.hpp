@@ -58,14 +58,14 @@ class ScriptedSensor : public Sensor {
 };
 
 /// The last state goes on.
-class ScriptedMonitor : public BoardMonitor {
+class ScriptedMonitor : public DeviceMonitor {
  public:
-  explicit ScriptedMonitor(std::vector<BoardState> states) : states_(std::move(states)) {}
-  BoardState read() override { return states_[std::min(reads.next(), states_.size() - 1)]; }
+  explicit ScriptedMonitor(std::vector<DeviceState> states) : states_(std::move(states)) {}
+  DeviceState read() override { return states_[std::min(reads.next(), states_.size() - 1)]; }
   Reads reads;
 
  private:
-  std::vector<BoardState> states_;
+  std::vector<DeviceState> states_;
 };
 
 }  // namespace ergotune::test

@@ -1,6 +1,6 @@
 // Rounds of several kernels in the runner, on the fake device: outputs, swaps, races, failures, times in the mix.
 #include "device/packed_code.hpp"
-#include "measure/timing/loaded_round.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "measure/several_kernels.hpp"
 
 namespace ergotune::test {

@@ -44,7 +44,7 @@ class Trace : public testing::Test {
     last_sensor = sensor.get();
     sources.sensors.push_back(std::move(sensor));
   }
-  void add_board(std::vector<BoardState> states) {
+  void add_board(std::vector<DeviceState> states) {
     looks = states.size();
     auto monitor = std::make_unique<ScriptedMonitor>(std::move(states));
     board = monitor.get();
@@ -92,12 +92,12 @@ TEST_F(Trace, TimesAreFromTheFirstLaunchAndRepeatedValuesAreOne) {
 
 TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
   const auto state = [](std::vector<std::string> reasons, double clock) {
-    BoardState made;
+    DeviceState made;
     made.core_clock_mhz = clock;
     made.clock_reasons = std::move(reasons);
     return made;
   };
-  std::vector<BoardState> states{state({"power_cap"}, 1), state({"power_cap", "thermal"}, 2), state({"thermal"}, 3), state({}, 4),
+  std::vector<DeviceState> states{state({"power_cap"}, 1), state({"power_cap", "thermal"}, 2), state({"thermal"}, 3), state({}, 4),
                                  state({"power_cap"}, 5)};
   states[1].temperature_c = 61;
   states[2].memory_clock_mhz = 1593;

@@ -73,7 +73,7 @@ class VirtualMeter : public testing::Test {
   double now = 1024, began = 0, completed = 0;
   double step = 0;  ///< s that every sleep takes; 0: as long as it is asked to
   std::function<double(double since)> rate = [](double) { return 1000.0; };  ///< launches per s
-  std::function<BoardState()> board;
+  std::function<DeviceState()> board;
   int board_looks = 0;
   EnergyOptions options;
   std::vector<std::unique_ptr<SensorScript>> sensors;
@@ -96,10 +96,10 @@ class VirtualMeter : public testing::Test {
     void restart() override { ++script.restarts; }
     std::string last_error() const override { return "it is gone"; }
   };
-  struct Monitor : BoardMonitor {
+  struct Monitor : DeviceMonitor {
     VirtualMeter& of;
     explicit Monitor(VirtualMeter& m) : of(m) {}
-    BoardState read() override {
+    DeviceState read() override {
       ++of.board_looks;
       return of.board();
     }

@@ -348,7 +348,7 @@ class Pages(Case):
         self.assertIn("one who watches", page.value("ergotune.model.run.ended"))
         self.assertEqual(page.value("ergotune.rows.n"), shown["rows"])
         self.assertLess(shown["rows"], 54, "the search was ended early")
-        self.assertGreater(shown["best"]["confirmation_rounds"], 0)
+        self.assertGreater(shown["best"]["confirmation_repeats"], 0)
         self.assertEqual(page.value("ergotune.rows.confirmed.reduce((a, b) => a + b, 0)") > 0, True)
         self.assertFalse(list(self.folder.glob("live.db-live-*")), "what it showed itself in is gone")
         self.quiet(page, server_ended=True)

@@ -71,7 +71,7 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
     EXPECT_TRUE(names.insert(std::string(setting.name)).second) << setting.name;
     EXPECT_TRUE(options_seen.insert(std::string(setting.option)).second) << setting.option;
     EXPECT_FALSE(setting.help.empty()) << setting.name;
-    EXPECT_TRUE(setting.is_flag() || !default_words(setting).empty())
+    EXPECT_TRUE(setting.is_flag() || !default_text(setting).empty())
         << setting.name << " says nothing of its default";
     // Each has a member of its own: changing it changes no other row.
     const Settings settings = changed(setting);
@@ -103,7 +103,7 @@ TEST(Settings, EveryRowIsReadFromTheWordsOfACommandLine) {
     } else {
       words = {std::get<Value>(value).to_string()};
     }
-    give_words(settings, setting, words, "--it");
+    parse_setting(settings, setting, words, "--it");
     EXPECT_EQ(value_of(settings, setting), value) << setting.name;
   }
 }
@@ -131,17 +131,17 @@ TEST(Settings, TimesMayBeWrittenWithUnits) {
   for (const auto& [word, seconds] :
        std::map<std::string, double>{{"2", 2}, {"500ms", 0.5}, {"8s", 8}, {"2min", 120}, {"1h", 3600}}) {
     Settings settings;
-    give_words(settings, limit, {word}, "--time-limit");
+    parse_setting(settings, limit, {word}, "--time-limit");
     EXPECT_EQ(settings.time_limit, seconds) << word;
   }
 }
 
 TEST(Settings, AnotherStrategyForgetsTheOptionsOfTheOneBefore) {
   Settings settings = problem_with("strategy = \"genetic\"\nstrategy_options = { population = 20 }").settings;
-  give_words(settings, *find_setting("strategy"), {"genetic"}, "--strategy");
-  give_words(settings, *find_setting("strategy_options"), {"mutation=0.5"}, "--strategy-option");
+  parse_setting(settings, *find_setting("strategy"), {"genetic"}, "--strategy");
+  parse_setting(settings, *find_setting("strategy_options"), {"mutation=0.5"}, "--strategy-option");
   EXPECT_EQ(settings.strategy_options, (std::map<std::string, Value>{{"population", 20}, {"mutation", 0.5}}));
-  give_words(settings, *find_setting("strategy"), {"random"}, "--strategy");
+  parse_setting(settings, *find_setting("strategy"), {"random"}, "--strategy");
   EXPECT_TRUE(settings.strategy_options.empty());
 }
 
@@ -149,7 +149,7 @@ TEST(Settings, MistakesSayWhatWouldBeRight) {
   const auto complaint = [](std::string_view name, const std::string& word) -> std::string {
     Settings settings;
     try {
-      give_words(settings, *find_setting(name), {word}, "--it");
+      parse_setting(settings, *find_setting(name), {word}, "--it");
     } catch (const UserError& error) {
       return error.what();
     }
@@ -175,7 +175,7 @@ TEST(Settings, EveryRowIsDocumented) {
   std::ifstream in(ERGOTUNE_SOURCE_DIR "/docs/problem-file.md");
   const std::string document((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   for (const Setting& setting : setting_table()) {
-    std::string otherwise = default_words(setting);
+    std::string otherwise = default_text(setting);
     if (setting.is_flag()) otherwise = otherwise == "True" ? "true" : "false";
     const std::string line = fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.name,
                                          setting.option.substr(setting.option.rfind(',') + 1), setting.help,

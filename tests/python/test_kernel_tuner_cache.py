@@ -89,7 +89,7 @@ def killed_at(rows_in_file, cache, sizes):
 
 
 def test_two_kills_in_the_middle_of_a_shared_cache_lose_and_double_nothing(tmp_path):
-    """Begun by Kernel Tuner, continued here, killed, continued, killed while a row was being written, ended by Kernel Tuner."""
+    """StartedMessage by Kernel Tuner, continued here, killed, continued, killed while a row was being written, ended by Kernel Tuner."""
     cache, sizes = tmp_path / "c.json", [2**i for i in range(12)]
 
     def distinct(pairs):

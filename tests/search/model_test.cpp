@@ -9,7 +9,7 @@
 #include "search/models/gaussian_process.hpp"
 #include "search/scoring/interpolation.hpp"
 #include "search/heuristics/moves.hpp"
-#include "search/twins.hpp"
+#include "search/inactive_parameters.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -195,10 +195,10 @@ TEST(Acquisition, ItsLogarithmFarOutIsTheTruth) {
   EXPECT_EQ(expected_improvement(-8.1, 1), 0);
 }
 
-TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
+TEST(InactiveParameters, AParameterIsIdleUntilItIsSeenToMatter) {
   const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3}), parameter("b", {1, 2, 3})}, {});
   const auto at = [&](int a, int b) { return space.index_of(Configuration{a, b}).value(); };
-  Twins twins(space);
+  InactiveParameters twins(space);
   twins.observe(at(1, 1), true, 2.0);
   EXPECT_FALSE(twins.twin(at(1, 2)));
   twins.observe(at(1, 2), true, 2.0);
@@ -211,9 +211,9 @@ TEST(Twins, AParameterIsIdleUntilItIsSeenToMatter) {
   EXPECT_FALSE(twins.twin(at(2, 1)));
 }
 
-TEST(Twins, FailuresAreNoSignThatAParameterIsIdle) {
+TEST(InactiveParameters, FailuresAreNoSignThatAParameterIsIdle) {
   const SearchSpace space = line_space(4);
-  Twins twins(space);
+  InactiveParameters twins(space);
   twins.observe(0, false, 0);
   twins.observe(1, false, 0);
   EXPECT_FALSE(twins.idle(0));

@@ -116,7 +116,7 @@ TEST_F(Posterior, ForetellsWhatIsLeftOut) {
     errors += error * error;
     total += (values_[i] - mean) * (values_[i] - mean);
   }
-  EXPECT_NEAR(model().foretold(), 1 - errors / total, 1e-3);
+  EXPECT_NEAR(model().cross_validated_r2(), 1 - errors / total, 1e-3);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(Ranking, RefusesAnObjectiveThatNoneHasMeasured) {
   const auto refuse = [](const std::string& text, const std::vector<Measurement>& list) {
     std::vector<const Measurement*> pointers;
     for (const Measurement& m : list) pointers.push_back(&m);
-    refuse_what_was_not_measured(Objective::parse({.text = text}, {}), pointers);
+    validate_measured_quantities(Objective::parse({.text = text}, {}), pointers);
   };
   std::vector<Measurement> list{measured(1, 2), measured(1, 2)};
   list[0].quantities.erase("energy");

@@ -1,5 +1,5 @@
 // How much a search thinks, and what it makes of earlier results.
-#include "search/models/thought.hpp"
+#include "search/models/overhead_budget.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>
@@ -13,7 +13,7 @@ namespace ergotune {
 namespace {
 
 using namespace search_tests;
-using search::Thought;
+using search::OverheadBudget;
 
 double cpu_seconds() {
   timespec now{};
@@ -46,7 +46,7 @@ Searched search(const cliffs::Space& cliffs, double seconds, std::size_t evaluat
   return searched;
 }
 
-TEST(Thought, OfAutoIsShortWhereEvaluationsAre) {
+TEST(OverheadBudget, OfAutoIsShortWhereEvaluationsAre) {
   cliffs::Options options = cliffs::draw_options(8);
   options.largest = 2e4;
   const cliffs::Space space(options);

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "ergotune/random.hpp"
-#include "tune/ledger/board_factors.hpp"
+#include "tune/ledger/device_factors.hpp"
 #include "tune/session/session.hpp"
-#include "tune/session/device_turn.hpp"
+#include "tune/session/device_lock.hpp"
 
 namespace ergotune {
 namespace {
@@ -25,8 +25,8 @@ Measurement reading(double time, double energy, double error = 1e-3) {
   return m;
 }
 
-TEST(BoardFactors, AreRatiosToTheMeanBoard) {
-  BoardFactors factors;
+TEST(DeviceFactors, AreRatiosToTheMeanBoard) {
+  DeviceFactors factors;
   factors.add("a", reading(1.0, 2.0));
   EXPECT_FALSE(factors.several());
   EXPECT_FALSE(factors.factor("a", "time")) << "nothing to compare with";
@@ -48,11 +48,11 @@ TEST(BoardFactors, AreRatiosToTheMeanBoard) {
 }
 
 // What the interval says holds: over many drawn sessions it covers the true factor about as often as it claims.
-TEST(BoardFactors, IntervalsCoverTheTruth) {
+TEST(DeviceFactors, IntervalsCoverTheTruth) {
   Random random(11);
   int covered = 0, asked = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    BoardFactors factors;
+    DeviceFactors factors;
     const double truth[] = {0.03, -0.01, 0.02, 0.0};
     double centre = 0;
     for (const double t : truth) centre += t / 4;
@@ -83,8 +83,8 @@ class FakeBoards : public Evaluator {
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
-  std::vector<BoardShare> boards() const override {
-    std::vector<BoardShare> shares;
+  std::vector<DeviceShare> boards() const override {
+    std::vector<DeviceShare> shares;
     for (const auto& [board, factor] : factors) shares.push_back({board, "fake:" + board, "Fake", 0, 1, 0, lost.contains(board)});
     return shares;
   }
@@ -150,7 +150,7 @@ TEST_F(BoardsSession, TheReferenceRunsOnEachAndTheAnswerIsConfirmedOnOne) {
   EXPECT_THAT(evaluator.runs["reference"], SizeIs(3));
   EXPECT_THAT(evaluator.runs["confirmation"], SizeIs(1));
   ASSERT_THAT(result.boards, SizeIs(3));
-  for (const BoardResult& board : result.boards) {
+  for (const DeviceResult& board : result.boards) {
     const auto& factor = board.factors.at("time");
     const double centre = std::cbrt(0.94 * 1.06);
     EXPECT_NEAR(factor.value, evaluator.factors.at(board.board) / centre, 4 * factor.standard_error + 1e-4);
@@ -214,7 +214,7 @@ TEST(DeviceTurns, OfSeveralDevicesAreTakenTogether) {
   std::vector<DeviceInfo> devices(2);
   devices[0].uuid = "GPU-b";
   devices[1].uuid = "GPU-a";
-  const auto turns = wait_for_turns(devices, {}, nullptr);
+  const auto turns = wait_for_locks(devices, {}, nullptr);
   EXPECT_TRUE(turns);
   EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-a.lock"));
   EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-b.lock"));

@@ -39,8 +39,8 @@ class SyntheticDevices : public Evaluator {
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
-  std::vector<BoardShare> boards() const override {
-    std::vector<BoardShare> shares;
+  std::vector<DeviceShare> boards() const override {
+    std::vector<DeviceShare> shares;
     for (std::size_t d = 0; factor_.size() > 1 && d < factor_.size(); ++d)
       shares.push_back({std::to_string(d), "synthetic:" + std::to_string(d), "Synthetic", 0, 1, 0, false});
     return shares;
@@ -149,7 +149,7 @@ TEST(Calibration, ProbabilityAndLossHold) {
       tally->add(*result.probability_best, won == best, *result.expected_loss, 1 - best / won);
       tally->won_all += won == best_of_all;
       tally->lost_all += 1 - best_of_all / won;
-      tally->rounds += result.confirmation_rounds;
+      tally->rounds += result.confirmation_repeats;
     }
   }
   std::string table = "| sessions | n | told probability | was best | told loss % | lost % | best of all | lost of all % | rounds |\n";

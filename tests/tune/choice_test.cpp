@@ -63,7 +63,7 @@ TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
     options.confirm = false;
     Objective again = Objective::parse({}, {});
     const SessionResult bare = run_session(space, again, evaluator, nullptr, 0, options);
-    for (const Entry& entry : bare.best) {
+    for (const ConfigurationResult& entry : bare.best) {
       const double value = *entry.measurement.value("time");
       if (value >= luckiest) continue;
       luckiest = value;

@@ -63,7 +63,7 @@ TEST_F(PlanConfirmation, WhoReadsWellByLuckLosesWhenItIsMeasuredAgain) {
   };
   const PlanResult result = run("global_energy");
   EXPECT_EQ(result.best->configuration, at(2, 900));
-  EXPECT_EQ(result.confirmation_rounds, 3);
+  EXPECT_EQ(result.confirmation_repeats, 3);
   ASSERT_TRUE(result.probability_best);
   EXPECT_GT(*result.probability_best, 0.9);
   EXPECT_GE(measured(4, 600), 4);
@@ -113,7 +113,7 @@ TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfigur
   EXPECT_EQ(none.why_not, "");
   ASSERT_TRUE(none.best);
   EXPECT_EQ(none.best->configuration, at(2, 900));
-  EXPECT_EQ(none.confirmation_rounds, 0);
+  EXPECT_EQ(none.confirmation_repeats, 0);
   EXPECT_EQ(none.best->measurement.warnings.size(), 1u);
 }
 
@@ -142,10 +142,10 @@ TEST_F(PlanConfirmation, SaysHowLongItWillTake) {
 TEST_F(PlanConfirmation, OnlyWhereItIsWantedAndMeasured) {
   PlanOptions options;
   options.confirm = false;
-  EXPECT_EQ(run("global_energy", options).confirmation_rounds, 0);
+  EXPECT_EQ(run("global_energy", options).confirmation_repeats, 0);
   EXPECT_EQ(measured(2, 900), 1);
   evaluator.provenance_value = Provenance::replayed;
-  EXPECT_EQ(run("global_energy").confirmation_rounds, 0);
+  EXPECT_EQ(run("global_energy").confirmation_repeats, 0);
   EXPECT_EQ(measured(2, 900), 2);
 }
 
@@ -171,7 +171,7 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
     for (const PlanResult& plan : comparison.plans) {
       ASSERT_TRUE(plan.best);
       EXPECT_EQ(plan.best->configuration, at(2, 900));
-      EXPECT_GE(plan.confirmation_rounds, 3);
+      EXPECT_GE(plan.confirmation_repeats, 3);
       for (const StoredRow& row : store.results(session)) {
         if (row.configuration != at(2, 900)) continue;
         EXPECT_EQ(row.measurement.value("energy"), plan.best->measurement.value("energy"));

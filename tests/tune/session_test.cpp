@@ -246,10 +246,10 @@ TEST_F(SessionTest, WhatRanWhenTheSessionWasKilledOnceHasASecondChance) {
 
 TEST_F(SessionTest, WhatOnlyTheCompilerIsAskedIsNoRowAndNoCulprit) {
   struct Asks : Source {
-    std::vector<Wanted> left{2};
+    std::vector<ConfigurationRequest> left{2};
     std::vector<Measurement> taken;
-    std::vector<Wanted> next(std::size_t) override { return std::exchange(left, {}); }
-    void take(const Wanted&, const Measurement& measurement, bool) override { taken.push_back(measurement); }
+    std::vector<ConfigurationRequest> next(std::size_t) override { return std::exchange(left, {}); }
+    void take(const ConfigurationRequest&, const Measurement& measurement, bool) override { taken.push_back(measurement); }
   } asks;
   asks.left[0].resources_of = at(3, 1);
   asks.left[1].resources_of = at(4, 4);
@@ -297,7 +297,7 @@ TEST_F(SessionTest, InterruptionEndsCleanlyWithTheBestSoFar) {
   EXPECT_EQ(result.stopped_because, "interrupted");
   EXPECT_EQ(result.evaluated, 7u);
   EXPECT_FALSE(result.best.empty());
-  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_EQ(result.confirmation_repeats, 0);
   EXPECT_TRUE(evaluator.cancelled);
   EXPECT_EQ(store.rows(id).size(), 7u);
   EXPECT_TRUE(store.unfinished(id).empty()) << "what was cancelled is nobody's fault";
@@ -342,7 +342,7 @@ TEST_F(SessionTest, AConfirmationThatFailsTakesNothingFromTheSearch) {
   const SessionResult result = run(&store, session);
   ASSERT_FALSE(result.best.empty());
   EXPECT_EQ(space.configuration(result.best.front().index), at(3, 1));
-  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_EQ(result.confirmation_repeats, 0);
   EXPECT_FALSE(result.probability_best);
   EXPECT_EQ(result.best.front().measurement.warnings.size(), 1u) << "why it is not confirmed";
   for (const StoredRow& row : store.results(session)) EXPECT_TRUE(usable(row.measurement.status));
@@ -397,7 +397,7 @@ TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {
     return bowl(c, time);
   };
   const SessionResult result = run();
-  EXPECT_EQ(result.confirmation_rounds, 3);
+  EXPECT_EQ(result.confirmation_repeats, 3);
   EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
   ASSERT_TRUE(result.probability_best);
   EXPECT_GT(*result.probability_best, 0.99);
@@ -500,7 +500,7 @@ TEST_F(SessionTest, WhatIsConfirmedIsNotMeasuredAgainByTheSameCommand) {
   EXPECT_EQ(again.evaluated, 0u);
   EXPECT_EQ(again.best[0].index, first.best[0].index);
   EXPECT_EQ(again.best[0].measurement.value("time"), first.best[0].measurement.value("time"));
-  EXPECT_EQ(again.confirmation_rounds, 3);
+  EXPECT_EQ(again.confirmation_repeats, 3);
 }
 
 TEST_F(SessionTest, WhatWasConfirmedForAnotherObjectiveIsNotSaidToBeConfirmed) {
@@ -511,12 +511,12 @@ TEST_F(SessionTest, WhatWasConfirmedForAnotherObjectiveIsNotSaidToBeConfirmed) {
   };
   Store store = open_store();
   const std::int64_t id = session_of(store);
-  EXPECT_EQ(run(&store, id).confirmation_rounds, 3);
+  EXPECT_EQ(run(&store, id).confirmation_repeats, 3);
   Objective energy = Objective::parse({.text = "energy"}, {});
   options.confirm = false;
   const SessionResult result = run_session(space, energy, evaluator, &store, id, options);
   EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
-  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_EQ(result.confirmation_repeats, 0);
   EXPECT_FALSE(result.probability_best);
 }
 
@@ -557,7 +557,7 @@ TEST_F(SessionTest, AChangedMetricIsComputedForStoredRowsAsWell) {
 
 TEST_F(SessionTest, ReplayedResultsAreNotConfirmed) {
   evaluator.provenance_value = Provenance::replayed;
-  EXPECT_EQ(run().confirmation_rounds, 0);
+  EXPECT_EQ(run().confirmation_repeats, 0);
 }
 
 TEST_F(SessionTest, CandidatesAreToldWhenTheyCanNoLongerWin) {

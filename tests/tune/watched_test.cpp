@@ -95,7 +95,7 @@ TEST_F(WatchedTest, AStopEndsItWithTheBestSoFar) {
   const SessionResult result = run();
   EXPECT_NE(result.stopped_because.find("one who watches"), std::string::npos);
   EXPECT_EQ(evaluator.results, 7u) << "the current one ends, and nothing is confirmed";
-  EXPECT_EQ(result.confirmation_rounds, 0);
+  EXPECT_EQ(result.confirmation_repeats, 0);
   EXPECT_EQ(store->rows(session).size(), 7u);
   EXPECT_TRUE(store->unfinished(session).empty());
 }
@@ -106,7 +106,7 @@ TEST_F(WatchedTest, ConfirmNowEndsTheSearchAndConfirms) {
   };
   const SessionResult result = run();
   EXPECT_LT(result.evaluated, 10u);
-  EXPECT_GE(result.confirmation_rounds, 3);
+  EXPECT_GE(result.confirmation_repeats, 3);
   EXPECT_EQ(reader->asked(), 0u) << "done once";
 }
 

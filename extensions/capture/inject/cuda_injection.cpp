@@ -204,7 +204,7 @@ void on_event(void*, int domain, std::uint32_t callback, const void* data) noexc
     if (domain == kResource) {
       // also while we ask: the driver loads a kernel's code when somebody first wants to know of its arguments
       const auto& resource = *static_cast<const ResourceData*>(data);
-      if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(Wishes::Mode::capture))
+      if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(CaptureRequest::Mode::capture))
         Code::get().add_code_object(resource.descriptor->code, resource.descriptor->size);
     } else if (domain == kDriverApi && !busy) {
       const Busy guard;
@@ -239,7 +239,7 @@ void* open_cupti() {
 
 void begin() {
   Session& session = Session::get();
-  if (!session.wants(Wishes::Mode::capture) && !session.wants(Wishes::Mode::list)) return;
+  if (!session.wants(CaptureRequest::Mode::capture) && !session.wants(CaptureRequest::Mode::list)) return;
   void* library = open_cupti();
   if (!library) return session.tell({"trouble", "CUPTI, by which CUDA programs are watched, cannot be opened; ERGOTUNE_CUPTI names libcupti.so"});
   using Subscribe = int(Handle*, void (*)(void*, int, std::uint32_t, const void*), void*);

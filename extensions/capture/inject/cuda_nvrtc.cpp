@@ -50,7 +50,7 @@ F* own_as(const char* name) {
 
 constexpr int kInternalError = 11;
 
-bool watched() { return Session::get().wants(Wishes::Mode::capture); }
+bool watched() { return Session::get().wants(CaptureRequest::Mode::capture); }
 
 template <class F>
 void quietly(F&& f) noexcept {

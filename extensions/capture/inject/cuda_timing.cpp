@@ -26,7 +26,7 @@ bool wants_times() {
   const Session& session = Session::get();
   const Driver& driver = Driver::get();
   const bool able = driver.cuEventCreate && driver.cuEventRecord && driver.cuEventQuery && driver.cuEventElapsedTime && driver.cuEventDestroy_v2;
-  return able && (session.wants(Wishes::Mode::list) || session.wishes().kernel.empty());
+  return able && (session.wants(CaptureRequest::Mode::list) || session.wishes().kernel.empty());
 }
 
 void destroy(Handle event) {

@@ -61,7 +61,7 @@ void KernelLog::refuse(Entry& entry, const std::string& why) {
 
 bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
   const Session& session = Session::get();
-  if (!session.wants(Wishes::Mode::capture) || launch < session.wishes().skip || entry.settled || done_) return false;
+  if (!session.wants(CaptureRequest::Mode::capture) || launch < session.wishes().skip || entry.settled || done_) return false;
   const auto wanted = [&](const std::string& name) { return session.wants_kernel(name); };
   if (!wanted(entry.name) && std::none_of(entry.also.begin(), entry.also.end(), wanted)) return false;
   if (!session.wishes().kernel.empty() && done_.exchange(true)) return false;
@@ -75,7 +75,7 @@ void KernelLog::unclaim(Entry& entry) {
 
 void KernelLog::report(bool now) {
   const Session& session = Session::get();
-  if (!session.wants(Wishes::Mode::capture) && !session.wants(Wishes::Mode::list)) return;
+  if (!session.wants(CaptureRequest::Mode::capture) && !session.wants(CaptureRequest::Mode::list)) return;
   const std::int64_t time = std::chrono::steady_clock::now().time_since_epoch().count();
   if (!now && time < next_report_) return;
   next_report_ = time + 100'000'000;

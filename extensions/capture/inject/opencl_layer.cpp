@@ -18,7 +18,7 @@ const char* interface_name() { return "opencl"; }
 
 namespace {
 
-using Mode = Wishes::Mode;
+using Mode = CaptureRequest::Mode;
 
 /// Bookkeeping must never reach the program: what it cannot do is left undone.
 template <class F>
@@ -318,7 +318,7 @@ ERGOTUNE_EXPORT std::int32_t clInitLayer(std::uint32_t count, const void* target
   // in a program that no command watches (or that is too old to have what is needed) nothing is in the way
   if (count <= static_cast<std::uint32_t>(At::LinkProgram) || count > kTableSize) return ergotune::opencl::CL_SUCCESS;
   quietly([&] {
-    if (Session::get().wants(Wishes::Mode::nothing)) return;
+    if (Session::get().wants(CaptureRequest::Mode::nothing)) return;
     std::memcpy(next.entries, target, count * sizeof(void*));
     layered = next;
     put_functions();

@@ -26,7 +26,7 @@ Waiting& waiting() {
 
 bool wants_times() {
   const Session& session = Session::get();
-  return session.wants(Wishes::Mode::list) || (session.wants(Wishes::Mode::capture) && session.wishes().kernel.empty());
+  return session.wants(CaptureRequest::Mode::list) || (session.wants(CaptureRequest::Mode::capture) && session.wishes().kernel.empty());
 }
 
 /// Takes the times of launches that have ended.

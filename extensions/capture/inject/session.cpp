@@ -41,7 +41,7 @@ void Session::connect() {
     socket_ = -1;
     return;
   }
-  using Mode = Wishes::Mode;
+  using Mode = CaptureRequest::Mode;
   wishes_.mode = reply[2] == "capture" ? Mode::capture : reply[2] == "list" ? Mode::list : reply[2] == "run" ? Mode::run : Mode::nothing;
   wishes_.kernel = reply[3];
   wishes_.skip = std::strtoull(reply[4].c_str(), nullptr, 10);

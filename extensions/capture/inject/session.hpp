@@ -14,7 +14,7 @@ namespace ergotune::inject {
 const char* interface_name();
 
 /// What the command wants.
-struct Wishes {
+struct CaptureRequest {
   enum class Mode { nothing, list, capture, run } mode = Mode::nothing;
   /// A kernel's name or pattern (fnmatch); empty: each kernel, and its time.
   std::string kernel;
@@ -32,8 +32,8 @@ class Session {
   /// The process's own, connected on first use; lives for ever, because programs end in many ways.
   static Session& get();
 
-  const Wishes& wishes() const { return wishes_; }
-  bool wants(Wishes::Mode mode) const { return wishes_.mode == mode; }
+  const CaptureRequest& wishes() const { return wishes_; }
+  bool wants(CaptureRequest::Mode mode) const { return wishes_.mode == mode; }
   bool wants_kernel(const std::string& name) const;
 
   void tell(const capture::Message& message);
@@ -49,7 +49,7 @@ class Session {
   std::mutex mutex_;
   std::string path_, pending_;
   int socket_ = -1, process_ = 0;
-  Wishes wishes_;
+  CaptureRequest wishes_;
 };
 
 /// The program as the command's user knows it: its arguments, shortened.

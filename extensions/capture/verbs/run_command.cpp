@@ -36,12 +36,12 @@ struct Told {
 std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
 
 capture::Message answer_launch(TunedProblems& problems, Told& told, const capture::Message& m) {
-  AskedLaunch asked{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
+  RequestedLaunch asked{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
   for (std::size_t d = 0; d < 3; ++d) {
     asked.global[d] = number(m[6 + d]);
     asked.block[d] = number(m[9 + d]);
   }
-  const GivenLaunch given = problems.answer(asked);
+  const ReplacementLaunch given = problems.answer(asked);
   if (!given.use) {
     if (!given.words.empty()) told.left[asked.kernel] = given.words;
     return {"leave"};

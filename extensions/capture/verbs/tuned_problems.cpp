@@ -28,7 +28,7 @@ std::array<std::uint64_t, 3> global_of(const LaunchGeometry& geometry) {
 }
 
 /// The problem's constants on a device, with this launch's sizes in place of the captured ones.
-Constants constants_of(const Problem& problem, const DeviceInfo& device, const AskedLaunch& asked) {
+Constants constants_of(const Problem& problem, const DeviceInfo& device, const RequestedLaunch& asked) {
   Constants constants = problem.constants_for(device.name, device.properties);
   for (std::size_t d = 0; d < asked.dimensions; ++d) {
     const std::string name = fmt::format("GLOBAL_SIZE_{}", "XYZ"[d]);
@@ -45,7 +45,7 @@ LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, c
 
 /// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned. Empty, or what
 /// differs.
-std::string difference(const AskedLaunch& asked, const LaunchGeometry& own) {
+std::string difference(const RequestedLaunch& asked, const LaunchGeometry& own) {
   if (global_of(own) != asked.global) return "its global size does not follow from the problem file's launch";
   for (std::size_t d = 0; d < 3; ++d)
     if (asked.block[d] != 0 && asked.block[d] != own.block[d]) return "its work-group is another than the captured one's";
@@ -105,8 +105,8 @@ const DeviceInfo* TunedProblems::device_named(const std::string& name) {
   return nullptr;
 }
 
-GivenLaunch TunedProblems::choose(const Tuned& tuned, const AskedLaunch& asked) {
-  GivenLaunch given;
+ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunch& asked) {
+  ReplacementLaunch given;
   const DeviceInfo* device = device_named(asked.device);
   if (!device) {
     given.words = fmt::format("the device {} is not known here", asked.device);
@@ -151,8 +151,8 @@ GivenLaunch TunedProblems::choose(const Tuned& tuned, const AskedLaunch& asked) 
   return given;
 }
 
-GivenLaunch TunedProblems::answer(const AskedLaunch& asked) {
-  GivenLaunch given;
+ReplacementLaunch TunedProblems::answer(const RequestedLaunch& asked) {
+  ReplacementLaunch given;
   const std::string hash = capture::source_hash(asked.source);
   for (const Tuned& tuned : tuned_) {
     if (tuned.kernel != asked.kernel || tuned.source_hash != hash) continue;

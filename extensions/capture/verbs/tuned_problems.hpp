@@ -16,7 +16,7 @@
 namespace ergotune::cli {
 
 /// A launch as the program wants it.
-struct AskedLaunch {
+struct RequestedLaunch {
   std::string kernel, source, options, device;
   std::size_t dimensions = 1;
   std::array<std::uint64_t, 3> global{1, 1, 1};
@@ -24,7 +24,7 @@ struct AskedLaunch {
 };
 
 /// What is launched instead, or why the program's own is.
-struct GivenLaunch {
+struct ReplacementLaunch {
   bool use = false;
   std::string words;
   std::string source, options, function;
@@ -36,7 +36,7 @@ class TunedProblems {
   /// Captures (folders with problem.toml and capture.json) in `folder`, in folders below it and at `others`, with the wisdom in
   /// `folder`. Throws UserError where there is none.
   TunedProblems(const std::filesystem::path& folder, const std::vector<std::string>& others);
-  GivenLaunch answer(const AskedLaunch& asked);
+  ReplacementLaunch answer(const RequestedLaunch& asked);
   /// What its user should know of the files.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -48,7 +48,7 @@ class TunedProblems {
   };
   void add(const std::filesystem::path& folder, const std::filesystem::path& wisdom);
   const DeviceInfo* device_named(const std::string& name);
-  GivenLaunch choose(const Tuned& tuned, const AskedLaunch& asked);
+  ReplacementLaunch choose(const Tuned& tuned, const RequestedLaunch& asked);
 
   std::vector<Tuned> tuned_;
   std::vector<std::string> notes_;

@@ -60,19 +60,19 @@ extern "C" void note_end(int signal) { asked_to_end = signal; }
 
 /// While it runs, signals are for the program: what is typed (Ctrl-C) reaches it anyway, and what asks this process to end is
 /// passed on. When the program has ended this process tells what it has.
-class SignalsAside {
+class SignalGuard {
  public:
-  SignalsAside() {
+  SignalGuard() {
     asked_to_end = 0;
     for (std::size_t i = 0; i < 4; ++i) former_[i] = ::signal(kSignals[i], i < 2 ? SIG_IGN : note_end);
     for (std::size_t i = 2; i < 4; ++i)
       if (former_[i] == SIG_IGN) ::signal(kSignals[i], SIG_IGN);  // who started us with nohup wants it ignored
   }
-  ~SignalsAside() {
+  ~SignalGuard() {
     for (std::size_t i = 0; i < 4; ++i) ::signal(kSignals[i], former_[i]);
   }
-  SignalsAside(const SignalsAside&) = delete;
-  SignalsAside& operator=(const SignalsAside&) = delete;
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
   /// The signal that came since the last question; 0: none.
   static int asked() {
     const int signal = asked_to_end;
@@ -161,7 +161,7 @@ bool serve_all(int listener, std::vector<Connection>& connections, const Watched
 
 ProgramEnd run_watched(const WatchedProgram& program) {
   const Listener listener;
-  const SignalsAside aside;
+  const SignalGuard aside;
   const pid_t pid = start(program, listener.path());
   std::vector<Connection> connections;
   int status = 0;

@@ -244,7 +244,7 @@ void add_program_command(Verb app) {
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)").kind("NUMBER");
   verb.add_option("--at", arguments->at, "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put things back").kind("NUMBER").positive();
-  verb.add_option("--precision", arguments->precision, "Wanted half-width of the 95 % interval of time and energy (0.02)").kind("NUMBER").positive();
+  verb.add_option("--precision", arguments->precision, "ConfigurationRequest half-width of the 95 % interval of time and energy (0.02)").kind("NUMBER").positive();
   verb.add_option("--max-seconds", arguments->seconds, "Runs at one setting take this long at most, s, where three runs do (10)").kind("NUMBER").positive();
   verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)").kind("NUMBER").positive();
   verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");

@@ -38,10 +38,10 @@ Json model_document(const PowerModel& model) {
   return document;
 }
 
-Json entry_document(double setting, const Entry& entry) {
+Json entry_document(double setting, const ConfigurationResult& entry) {
   Json document{{"setting", setting}};
   document.update(to_json(entry.measurement));
-  document["confirmation_rounds"] = entry.rounds;
+  document["confirmation_repeats"] = entry.rounds;
   return document;
 }
 
@@ -133,7 +133,7 @@ Json document_of(const ProgramFinding& finding) {
   document["time_ratio"] = ratio_document(choice.time_ratio);
   document["energy_ratio"] = ratio_document(choice.energy_ratio);
   document["probability_best"] = choice.probability_best ? Json(*choice.probability_best) : Json(nullptr);
-  document["confirmation_rounds"] = choice.confirmation_rounds;
+  document["confirmation_repeats"] = choice.confirmation_repeats;
   document["tried"] = Json::array();
   for (const auto& [setting, tried] : choice.tried) document["tried"].push_back(entry_document(setting, tried));
   document["model"] = model_document(choice.model);

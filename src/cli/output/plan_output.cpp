@@ -58,7 +58,7 @@ Json plans_document(const PlanComparison& comparison, const std::vector<Paramete
               {"true_energy", result.true_energy ? Json(*result.true_energy) : Json(nullptr)},
               {"above_optimum_percent",
                result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
-              {"confirmation_rounds", result.confirmation_rounds},
+              {"confirmation_repeats", result.confirmation_repeats},
               {"probability_best", result.probability_best ? Json(*result.probability_best) : Json(nullptr)},
               {"expected_loss", result.expected_loss ? Json(*result.expected_loss) : Json(nullptr)},
               {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
@@ -123,7 +123,7 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
     if (result.probability_best)
       fmt::print("  confirmed in {} rounds beside its rivals, best of them with {:.0f} % probability; {:.1f} % may be lost\n",
-                 result.confirmation_rounds, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
+                 result.confirmation_repeats, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
     for (const std::string& note : result.notes) fmt::print("  note: {}\n", note);
     if (result.model_range && result.model) {
       fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",

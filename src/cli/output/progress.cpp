@@ -64,10 +64,10 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
 namespace {
 
 /// "4 boards, 3 % idle", "3 of 4 boards, 12 % idle".
-std::string boards_words(const std::vector<BoardShare>& boards) {
+std::string device_shares_text(const std::vector<DeviceShare>& boards) {
   double busy = 0, idle = 0;
   std::size_t there = 0;
-  for (const BoardShare& board : boards) {
+  for (const DeviceShare& board : boards) {
     busy += board.busy_seconds;
     idle += board.idle_seconds;
     there += !board.lost;
@@ -136,7 +136,7 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   // What is known already comes in no time, and says nothing of how fast the rest will go.
   if (rate > 0 && !progress.phase.starts_with("confirming"))
     parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
-  if (!progress.boards.empty()) parts.emplace_back(3, ", " + boards_words(progress.boards));
+  if (!progress.boards.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.boards));
   const bool own = !progress.objective.empty();
   if (progress.best)
     parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_, human(*progress.best, own ? progress.unit : unit_)));

@@ -36,7 +36,7 @@ namespace {
 void refuse(const Objective& objective, const ResultSet& results) {
   std::vector<const Measurement*> all;
   for (const StoredRow& row : results.rows) all.push_back(&row.measurement);
-  refuse_what_was_not_measured(objective, all);
+  validate_measured_quantities(objective, all);
 }
 
 }  // namespace

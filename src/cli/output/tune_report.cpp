@@ -18,12 +18,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json configuration_document(const PreparedSession& prepared, const Entry& result) {
+Json configuration_document(const PreparedSession& prepared, const ConfigurationResult& result) {
   Json document{
       {"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
   document.update(to_json(result.measurement));
   if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
-  document["confirmation_rounds"] = result.rounds;
+  document["confirmation_repeats"] = result.rounds;
   if (!result.board.empty()) document["board"] = result.board;
   return document;
 }
@@ -100,7 +100,7 @@ std::vector<std::string> shown_names(const PreparedSession& prepared, const Meas
 }
 
 void print_best(const PreparedSession& prepared, const SessionResult& result) {
-  const Entry& best = result.best.front();
+  const ConfigurationResult& best = result.best.front();
   const auto& metrics = prepared.problem.metrics;
   fmt::print("\nBest configuration:\n  {}\n",
              describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
@@ -114,14 +114,14 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(prepared, result, *value);
   if (result.probability_best) {
-    fmt::print("  {}\n", certainty_text(result.confirmation_rounds, *result.probability_best, result.expected_loss));
+    fmt::print("  {}\n", certainty_text(result.confirmation_repeats, *result.probability_best, result.expected_loss));
   }
   if (const std::string text = repeats_text(result.search_repeats); !text.empty()) fmt::print("  note: {}\n", text);
 }
 
 /// Of an entry that reads better than the confirmed winner and stands behind it.
-std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result, const Entry& entry) {
-  if (result.confirmation_rounds == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
+std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result, const ConfigurationResult& entry) {
+  if (result.confirmation_repeats == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
   return unconfirmed(*prepared.objective, entry.measurement, result.best.front().measurement, result.search_repeats);
 }
 
@@ -129,9 +129,9 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
   const std::string unit = prepared.objective->unit();
   const std::size_t shown = std::min(top, result.best.size());
   if (shown > 1) fmt::print("\nNext best:\n");
-  const bool confirmed = result.confirmation_rounds > 0;
+  const bool confirmed = result.confirmation_repeats > 0;
   for (std::size_t i = 1; i < shown; ++i) {
-    const Entry& entry = result.best[i];
+    const ConfigurationResult& entry = result.best[i];
     const auto value = prepared.objective->value(entry.measurement);
     // What was not measured beside the winner is told apart: its luck may be in its number.
     const auto behind = unconfirmed_behind(prepared, result, entry);
@@ -144,7 +144,7 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
 
 void print_front(const PreparedSession& prepared, const SessionResult& result) {
   fmt::print("\nPareto front of {}, {}:\n", prepared.objective->name(), counted(result.best.size(), "configuration"));
-  for (const Entry& entry : result.best) {
+  for (const ConfigurationResult& entry : result.best) {
     std::string values;
     for (const std::string& name : shown_names(prepared, entry.measurement, {})) {
       if (!entry.measurement.value(name)) continue;
@@ -156,27 +156,27 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
 }
 
 /// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
-std::string factor_words(const BoardFactors::Factor& factor) {
+std::string factor_text(const DeviceFactors::Factor& factor) {
   return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
-void print_boards(const SessionResult& result) {
+void print_device_shares(const SessionResult& result) {
   if (result.boards.empty()) return;
   fmt::print("\nBoards, compared by the default on each of them (1: their mean):\n");
-  for (const BoardResult& board : result.boards) {
+  for (const DeviceResult& board : result.boards) {
     const double rate = 60 * static_cast<double>(board.results) / std::max(1e-9, board.busy_seconds + board.idle_seconds);
     fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", board.id, board.lost ? " (lost)" : "", board.results, rate,
                100 * board.idle_seconds / std::max(1e-9, board.busy_seconds + board.idle_seconds));
     for (const char* name : {"time", "energy"})
       if (const auto factor = board.factors.find(name); factor != board.factors.end())
-        fmt::print("  {} {}", name, factor_words(factor->second));
+        fmt::print("  {} {}", name, factor_text(factor->second));
     fmt::print("\n");
   }
 }
 
-Json boards_document(const SessionResult& result) {
+Json device_shares_document(const SessionResult& result) {
   Json list = Json::array();
-  for (const BoardResult& board : result.boards) {
+  for (const DeviceResult& board : result.boards) {
     Json document{{"board", board.board},     {"id", board.id},
                   {"name", board.name},       {"lost", board.lost},
                   {"measured", board.results}, {"busy_seconds", board.busy_seconds},
@@ -210,7 +210,7 @@ std::string note_of_model_edge(const PreparedSession& prepared, const SessionRes
 }
 
 /// Nothing keeps them: all that the compiler or driver said, up to a screen.
-void print_words(const std::string& words) {
+void print_text(const std::string& words) {
   if (words.find('\n') == std::string::npos) return;  // the telling line was all
   constexpr std::size_t kLines = 30;
   std::istringstream lines(words);
@@ -229,7 +229,7 @@ void print_nothing_worked(const PreparedSession& prepared, const SessionResult& 
   if (!result.commonest_failure.empty()) {
     fmt::print("; the commonest failure ({} of them) is\n  {}", result.commonest_failure_count,
                result.commonest_failure);
-    if (!prepared.store) print_words(result.commonest_failure_words);
+    if (!prepared.store) print_text(result.commonest_failure_message);
   }
   fmt::print("\n");
   // said when it began, and then maybe long ago or not at all (--quiet); one of them may be the reason
@@ -246,7 +246,7 @@ void note_disagreement(const PreparedSession& prepared, const SessionResult& res
     return found == result.statuses.end() ? std::uint64_t{0} : found->second;
   };
   if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return;
-  if (!result.commonest_failure_words.starts_with("output ")) return;  // nothing was compared
+  if (!result.commonest_failure_message.starts_with("output ")) return;  // nothing was compared
   if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return;
   fmt::print("\nnote: most configurations compute something else than the reference, which is the first one that ran (the "
              "default, where it does); if that one is wrong, the others may be right: name a reference in [verification]\n");
@@ -273,7 +273,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
       result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
   document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);
   Json top = Json::array();
-  for (const Entry& entry : result.best) {
+  for (const ConfigurationResult& entry : result.best) {
     top.push_back(configuration_document(prepared, entry));
     if (const auto behind = unconfirmed_behind(prepared, result, entry)) top.back()["unconfirmed"] = unconfirmed_document(*behind);
   }
@@ -287,15 +287,15 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   document["disturbed"] = result.disturbed;
   if (!result.commonest_failure.empty()) {
     document["commonest_failure"] = {{"message", result.commonest_failure},
-                                     {"words", result.commonest_failure_words},
+                                     {"words", result.commonest_failure_message},
                                      {"count", result.commonest_failure_count}};
   }
-  if (!result.boards.empty()) document["boards"] = boards_document(result);
+  if (!result.boards.empty()) document["boards"] = device_shares_document(result);
   document["importance"] = importance_document(prepared.space->parameters(), result.importance);
   document["strategy"] = result.strategy;
   if (!result.explanation.empty()) document["explanation"] = result.explanation;
   document["stopped_because"] = result.stopped_because;
-  document["confirmation_rounds"] = result.confirmation_rounds;
+  document["confirmation_repeats"] = result.confirmation_repeats;
   document["seconds"] = result.seconds;
   document["tuner_seconds"] = result.tuner_seconds;
   document["notes"] = prepared.notes;
@@ -322,7 +322,7 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
     print_next_best(prepared, result, top);
     print_importance(prepared.space->parameters(), result.importance);
   }
-  print_boards(result);
+  print_device_shares(result);
   if (result.disturbed > 0)
     fmt::print("\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each time: "
                "the best may be among them; the same command measures them again\n",

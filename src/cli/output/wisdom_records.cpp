@@ -60,7 +60,7 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   for (const auto& [name, q] : row.measurement.quantities) record.quantities[name] = {q.value, q.standard_error, q.n};
   for (const auto& [name, value] : row.measurement.metrics) record.quantities[name] = {value, row.measurement.standard_error(name), 0};
   record.provenance = provenance_of(row.measurement);
-  record.confirmation_rounds = row.rounds;
+  record.confirmation_repeats = row.rounds;
   record.version = ERGOTUNE_VERSION;
   const auto environment = parse_json<Json>(results.environment, false);
   record.compiler = text_in(environment, "compiler");

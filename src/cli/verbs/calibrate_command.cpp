@@ -35,7 +35,7 @@ std::string in_words(const Calibrated& c, double scale, const char* unit) {
   return fmt::format("{:.4g} {} ({:.4g} to {:.4g})", c.value * scale, unit, c.low * scale, c.high * scale);
 }
 
-void print_words(const Calibration& c, const std::filesystem::path& file) {
+void print_text(const Calibration& c, const std::filesystem::path& file) {
   fmt::print("{} ({})\n", c.sensor.id, c.sensor.name);
   fmt::print("  kind           {}, explains {:.1f} % of the readings (the other shape {:.1f} %)\n",
              to_string(c.sensor.kind), 100 * c.explained, 100 * c.explained_other);
@@ -73,7 +73,7 @@ void run(const CalibrateArguments& arguments) {
   if (arguments.json)
     print_json(nlohmann::ordered_json::parse(to_json(found)));
   else
-    print_words(found, file);
+    print_text(found, file);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct DeviceStatus {
   std::string id, key;
   std::map<ControlQuantity, ControlRange> ranges;
   const JournalStatus* journal = nullptr;
-  BoardState now;
+  DeviceState now;
   bool permission = false;
   std::string foreign, problem;
 };
@@ -99,7 +99,7 @@ Json device_document(const DeviceStatus& status) {
   return document;
 }
 
-std::string range_words(const ControlRange& range, const std::string& unit, double now) {
+std::string range_text(const ControlRange& range, const std::string& unit, double now) {
   const std::string runs = now > 0 ? fmt::format(", now {:.0f}", now) : "";
   if (!range.supported) return fmt::format("cannot be set{}{}{}", range.why_not.empty() ? "" : ": ", range.why_not, runs);
   std::string words = range.values.empty() ? fmt::format("{:g} to {:g} {}", range.low, range.high, unit)
@@ -126,7 +126,7 @@ void print_status(const DeviceStatus& status) {
     const double now = quantity == ControlQuantity::core_clock_mhz     ? status.now.core_clock_mhz.value_or(0)
                        : quantity == ControlQuantity::memory_clock_mhz ? status.now.memory_clock_mhz.value_or(0)
                                                                        : 0;
-    fmt::print("  {:<17} {}\n", to_string(quantity), range_words(range, quantity_unit(quantity), now));
+    fmt::print("  {:<17} {}\n", to_string(quantity), range_text(range, quantity_unit(quantity), now));
   }
   fmt::print("  {:<17} {}\n", "permission", status.permission ? "yes" : "no");
   if (!status.foreign.empty()) fmt::print("  {:<17} {}\n", "foreign setting", status.foreign);

@@ -11,7 +11,7 @@
 #include "device/device.hpp"
 #include "power/controls/control.hpp"
 #include "power/sensors/sensor.hpp"
-#include "cluster/fleet.hpp"
+#include "cluster/cluster.hpp"
 
 namespace ergotune::cli {
 namespace {

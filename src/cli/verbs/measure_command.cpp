@@ -58,7 +58,7 @@ Measured measured_with(Problem problem, const MeasureArguments& arguments) {
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const ConfigurationIndex index = named_configuration(prepared, arguments.configuration, arguments.file);
   result.configuration = prepared.space->configuration(index);
-  const MeasuredOne one = ergotune::measure_one(prepared, index);
+  const SingleMeasurement one = ergotune::measure_one(prepared, index);
   result.measurement = one.measurement;
   if (one.known)
     fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
@@ -120,7 +120,7 @@ void print_attribution(const Attribution& attribution) {
   fmt::print("{}", table.to_string(0, terminal_width()));
 }
 
-void print_rounds(const std::vector<RoundVariant>& rounds, const std::vector<Measurement>& measurements,
+void print_rounds(const std::vector<IterationVariant>& rounds, const std::vector<Measurement>& measurements,
                   const std::vector<Metric>& metrics) {
   Table table({"round", "time", "energy", "overlap", ""});
   for (std::size_t i = 0; i < rounds.size(); ++i) {
@@ -141,7 +141,7 @@ void measure_apart(const MeasureArguments& arguments) {
   const std::optional<AttributionMethod> method =
       arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
   const Problem problem = load_with(arguments);
-  const std::vector<RoundVariant> rounds = rounds_apart(problem, method);
+  const std::vector<IterationVariant> rounds = rounds_apart(problem, method);
   std::vector<Measurement> measurements(rounds.size());
   std::vector<Json> entries(rounds.size());
   std::unique_ptr<Store> store;

@@ -52,7 +52,7 @@ Json row_document(const RankedResults& ranked, std::size_t row) {
   Json document{{"configuration", to_json(results.parameters, results.rows[row].configuration)}};
   document.update(to_json(measurement_of(ranked, row)));
   if (const auto value = ranked.objective.value(measurement_of(ranked, row))) document["objective"] = *value;
-  document["confirmation_rounds"] = results.rows[row].rounds;
+  document["confirmation_repeats"] = results.rows[row].rounds;
   if (const auto behind = ranked.unconfirmed(row)) document["unconfirmed"] = unconfirmed_document(*behind);
   return document;
 }

@@ -39,18 +39,18 @@ class Repeated : public Source {
            const std::atomic<bool>* interrupted)
       : index_(index), arguments_(arguments), progress_(progress), interrupted_(interrupted), began_(host_seconds()) {}
 
-  std::vector<Wanted> next(std::size_t) override {
+  std::vector<ConfigurationRequest> next(std::size_t) override {
     if (under_way_ || runs_.size() >= arguments_.runs) return {};
     if (arguments_.rest > 0 && !runs_.empty() && runs_.size() % arguments_.every == 0) rest();
     if (!stop().empty()) return {};
     under_way_ = true;
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = index_;
     wanted.kind = RowKind::confirmation;  // measured whether it is known or not
     wanted.objective_quantity = "energy";
     return {wanted};
   }
-  void take(const Wanted&, const Measurement& measurement, bool) override {
+  void take(const ConfigurationRequest&, const Measurement& measurement, bool) override {
     under_way_ = false;
     runs_.push_back(measurement);
     SessionProgress now;

@@ -78,7 +78,7 @@ void print_series(const TraceSeries& series, double load_seconds, const char* un
   fmt::print("  {:<24} {:.4g} -> {:.4g} {}, {}{}\n", series.name, settling->before, settling->final, unit, settled, drift);
 }
 
-const char* unit_of_board(const std::string& name) {
+const char* unit_of_device(const std::string& name) {
   return name == "temperature_c" ? "°C" : name == "core_voltage_v" ? "V" : "MHz";
 }
 
@@ -86,7 +86,7 @@ void print_for_people(const PreparedSession& prepared, const Configuration& conf
   fmt::print("{} on {}: {}\n  {} launches in {:.2f} s\n", prepared.problem.name, prepared.device.name,
              describe(prepared.space->parameters(), configuration), trace.launches, trace.load_seconds);
   for (const TraceSeries& series : trace.power) print_series(series, trace.load_seconds, "W");
-  for (const TraceSeries& series : trace.board) print_series(series, trace.load_seconds, unit_of_board(series.name));
+  for (const TraceSeries& series : trace.board) print_series(series, trace.load_seconds, unit_of_device(series.name));
   for (const auto& reason : trace.reasons) {
     std::string words = reason.name;
     std::replace(words.begin(), words.end(), '_', ' ');
@@ -144,7 +144,7 @@ void record(const TraceArguments& arguments) {
   const auto ledger = prepared.open_ledger({}, setup.interrupted);
   ListSource single({index});
   ledger->drive(single);
-  const Entry* entry = ledger->find(index);
+  const ConfigurationResult* entry = ledger->find(index);
   if (entry == nullptr) throw Error("interrupted");
   const auto text = read_file(file);
   if (!text || !usable(entry->measurement.status)) {

@@ -70,7 +70,7 @@ void write_winner(const TuneArguments& arguments, const PreparedSession& prepare
 
 /// The winner before the answer, which nobody may read to its end (`| head`): what cannot be written is thrown after it.
 template <class Tell>
-void keep_and_tell(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
+void save_and_report(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
   std::exception_ptr unwritten;
   try {
     if (answered) write_winner(arguments, prepared);
@@ -124,7 +124,7 @@ PreparedSession prepare(const Asked& asked, bool quiet) {
 }
 
 /// Progress that tells once what a long search without a bound means.
-std::function<void(const SessionProgress&)> told_progress(ProgressPrinter& progress, const SessionOptions& options, bool quiet) {
+std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& progress, const SessionOptions& options, bool quiet) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   const bool ends = options.early_stop && options.strategy == "auto";
   return [&progress, ends, told = bounded || quiet](const SessionProgress& p) mutable {
@@ -255,10 +255,10 @@ void tune(const TuneArguments& arguments) {
     write_winner(arguments, prepared);
     return;
   }
-  asked.options.progress = told_progress(progress, asked.options, arguments.quiet);
+  asked.options.progress = progress_with_hint(progress, asked.options, arguments.quiet);
   const SessionResult result = run_session(prepared, asked.options);
   progress.finish();
-  keep_and_tell(arguments, prepared, !result.best.empty(), [&] {
+  save_and_report(arguments, prepared, !result.best.empty(), [&] {
     if (arguments.json) {
       print_json(result_document(prepared, result));
     } else {

@@ -214,9 +214,9 @@ DeviceFault fault_of(CUresult code, DeviceFault otherwise);
 void check(CUresult code, DeviceFault fault, const char* what);
 
 /// A thing of a driver's: it speaks to the driver that it came from.
-class OfDriver {
+class DriverObject {
  public:
-  explicit OfDriver(const Api& api) : api_(&api) {}
+  explicit DriverObject(const Api& api) : api_(&api) {}
   const Api& api() const { return *api_; }
 
  protected:

@@ -16,9 +16,9 @@ namespace {
 
 CUdeviceptr address_of(const Buffer& buffer) { return static_cast<const CudaBuffer&>(buffer).address(); }
 
-class CudaMarker : public Marker, OfDriver {
+class CudaMarker : public Marker, DriverObject {
  public:
-  explicit CudaMarker(const Api& api) : OfDriver(api) {
+  explicit CudaMarker(const Api& api) : DriverObject(api) {
     check(api.cuEventCreate(&event_, kEventDefault), DeviceFault::runtime, "cuEventCreate");
   }
   CudaMarker(const CudaMarker&) = delete;
@@ -30,9 +30,9 @@ class CudaMarker : public Marker, OfDriver {
   CUevent event_ = nullptr;
 };
 
-class CudaGraph : public LaunchGraph, OfDriver {
+class CudaGraph : public LaunchGraph, DriverObject {
  public:
-  CudaGraph(const Api& api, CUgraphExec graph) : OfDriver(api), graph_(graph) {}
+  CudaGraph(const Api& api, CUgraphExec graph) : DriverObject(api), graph_(graph) {}
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   ~CudaGraph() override { api().cuGraphExecDestroy(graph_); }
@@ -46,9 +46,9 @@ CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(m
 
 /// The primary context, retained and current in this thread; released with the object. Where another device's was current it
 /// is so again.
-class PrimaryContext : OfDriver {
+class PrimaryContext : DriverObject {
  public:
-  PrimaryContext(const Api& api, CUdevice device) : OfDriver(api), device_(device) {
+  PrimaryContext(const Api& api, CUdevice device) : DriverObject(api), device_(device) {
     api.cuCtxGetCurrent(&before_);
     check(api.cuDevicePrimaryCtxRetain(&context_, device), DeviceFault::runtime, "cuDevicePrimaryCtxRetain");
     if (const CUresult code = api.cuCtxSetCurrent(context_); code != CUDA_SUCCESS) {
@@ -91,12 +91,12 @@ CUstream make_stream(const Api& api, const QueueOptions& options, const GreenCon
   return stream;
 }
 
-class CudaQueue : public Queue, OfDriver {
+class CudaQueue : public Queue, DriverObject {
  public:
   /// `all` is where its device keeps the queues that live; `part`, what the stream's kernels are kept to, or null.
   CudaQueue(const Api& api, CUstream stream, bool owned, std::vector<CudaQueue*>& all,
             std::shared_ptr<const GreenContext> part = nullptr, bool masked = false)
-      : OfDriver(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
+      : DriverObject(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
     all_.push_back(this);
   }
   CudaQueue(const CudaQueue&) = delete;
@@ -116,9 +116,9 @@ class CudaQueue : public Queue, OfDriver {
   std::vector<CudaQueue*>& all_;
 };
 
-class CudaPinnedMemory : public PinnedMemory, OfDriver {
+class CudaPinnedMemory : public PinnedMemory, DriverObject {
  public:
-  CudaPinnedMemory(const Api& api, void* memory) : OfDriver(api), memory_(memory) {}
+  CudaPinnedMemory(const Api& api, void* memory) : DriverObject(api), memory_(memory) {}
   CudaPinnedMemory(const CudaPinnedMemory&) = delete;
   CudaPinnedMemory& operator=(const CudaPinnedMemory&) = delete;
   ~CudaPinnedMemory() override { api().cuMemHostUnregister(memory_); }
@@ -127,10 +127,10 @@ class CudaPinnedMemory : public PinnedMemory, OfDriver {
   void* memory_;
 };
 
-class CudaDevice : public Device, OfDriver {
+class CudaDevice : public Device, DriverObject {
  public:
   CudaDevice(const Api& api, DeviceEntry entry)
-      : OfDriver(api),
+      : DriverObject(api),
         entry_(std::move(entry)),
         context_(api, entry_.device),
         main_(api, make_stream(api, {}), true, queues_) {}

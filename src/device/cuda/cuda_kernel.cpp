@@ -18,7 +18,7 @@ constexpr std::size_t kGraphsWorthIt = 4;
 
 }  // namespace
 
-CudaBuffer::CudaBuffer(const Api& api, std::size_t bytes) : OfDriver(api), bytes_(bytes) {
+CudaBuffer::CudaBuffer(const Api& api, std::size_t bytes) : DriverObject(api), bytes_(bytes) {
   check(api.cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
         fmt::format("a buffer of {} bytes", bytes).c_str());
 }
@@ -27,7 +27,7 @@ CudaBuffer::~CudaBuffer() {
   if (owned_) api().cuMemFree(address_);
 }
 
-CudaModule::CudaModule(const Api& api, const Binary& binary) : OfDriver(api) {
+CudaModule::CudaModule(const Api& api, const Binary& binary) : DriverObject(api) {
   char log[4096] = {};
   int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
@@ -58,7 +58,7 @@ CudaModule::CudaModule(const Api& api, const Binary& binary) : OfDriver(api) {
 CudaModule::~CudaModule() { api().cuModuleUnload(module_); }
 
 CudaKernel::CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module)
-    : OfDriver(module->api()), device_(device), module_(std::move(module)), function_(module_->function()) {}
+    : DriverObject(module->api()), device_(device), module_(std::move(module)), function_(module_->function()) {}
 
 CudaKernel::~CudaKernel() { drop_graph(); }
 

@@ -10,12 +10,12 @@
 
 namespace ergotune::cuda {
 
-class CudaBuffer : public Buffer, OfDriver {
+class CudaBuffer : public Buffer, DriverObject {
  public:
   CudaBuffer(const Api& api, std::size_t bytes);
   /// Memory that somebody else frees.
   CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
-      : OfDriver(api), bytes_(bytes), address_(address), owned_(false) {}
+      : DriverObject(api), bytes_(bytes), address_(address), owned_(false) {}
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
   ~CudaBuffer() override;
@@ -30,7 +30,7 @@ class CudaBuffer : public Buffer, OfDriver {
 };
 
 /// Code in the driver; unloaded with the object.
-class CudaModule : public OfDriver {
+class CudaModule : public DriverObject {
  public:
   /// The device's context must be current and stay so.
   CudaModule(const Api& api, const Binary& binary);
@@ -47,7 +47,7 @@ class CudaModule : public OfDriver {
   CUfunction function_ = nullptr;
 };
 
-class CudaKernel : public LoadedKernel, OfDriver {
+class CudaKernel : public LoadedKernel, DriverObject {
  public:
   CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module);
   CudaKernel(const CudaKernel&) = delete;

@@ -21,17 +21,17 @@ CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup&
     : share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
   for (std::size_t i = 0; i < seats; ++i) {
-    auto seat = std::make_unique<Seat>(start, setup);
+    auto seat = std::make_unique<WorkerHandle>(start, setup);
     seats_.push_back(seat.get());
-    Seat& place = *seat;
-    desks_.push_back(std::make_unique<Desk>(Desk{std::move(seat), place, {}, 0}));
+    WorkerHandle& place = *seat;
+    desks_.push_back(std::make_unique<CompileWorker>(CompileWorker{std::move(seat), place, {}, 0}));
   }
 }
 
-CompileFarm::CompileFarm(Seat& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share)
+CompileFarm::CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share)
     : share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
-  desks_.push_back(std::make_unique<Desk>(Desk{nullptr, runner, {}, 0}));
+  desks_.push_back(std::make_unique<CompileWorker>(CompileWorker{nullptr, runner, {}, 0}));
 }
 
 void CompileFarm::prepare_for(const Problem& problem) {
@@ -62,7 +62,7 @@ CompileFarm::~CompileFarm() {
 }
 
 /// Nobody compiles there any more; what was.
-JobPointer CompileFarm::clear(Desk& desk) {
+JobPointer CompileFarm::clear(CompileWorker& desk) {
   JobPointer job = std::exchange(desk.job, nullptr);
   if (!job) return job;
   under_way_.erase(job->code_keys[desk.kernel]);
@@ -81,8 +81,8 @@ void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
         std::count_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return condition(desk->seat); }));
   };
   starved_ = false;
-  std::size_t starting = count([](const Seat& seat) { return seat.starting(); });
-  const std::size_t could_start = starting + count([](const Seat& seat) { return seat.empty(); });
+  std::size_t starting = count([](const WorkerHandle& seat) { return seat.starting(); });
+  const std::size_t could_start = starting + count([](const WorkerHandle& seat) { return seat.empty(); });
   auto free = desks_.begin();
   std::set<std::string> left;  // what no worker is free for
   for (const JobPointer& job : jobs) {
@@ -118,11 +118,11 @@ bool CompileFarm::busy() const {
   return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->job != nullptr; });
 }
 
-bool CompileFarm::compiles_at(const Seat& seat) const {
+bool CompileFarm::compiles_at(const WorkerHandle& seat) const {
   return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat && desk->job; });
 }
 
-CompileFarm::Desk& CompileFarm::desk_of(const Seat& seat) {
+CompileFarm::CompileWorker& CompileFarm::desk_of(const WorkerHandle& seat) {
   return **std::find_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat; });
 }
 
@@ -135,9 +135,9 @@ void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> bin
   known_[key] = std::move(binary);
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compiled,
+std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& seat, Compiled compiled,
                                                       const std::vector<JobPointer>& waiting) {
-  Desk& desk = desk_of(seat);
+  CompileWorker& desk = desk_of(seat);
   const JobPointer job = clear(desk);
   const std::string key = job->code_keys[desk.kernel];
   job->compile_seconds += compiled.seconds;
@@ -150,8 +150,8 @@ std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, Compiled compi
   return std::nullopt;
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(Seat& seat, const Lost& lost) {
-  Desk& desk = desk_of(seat);
+std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& seat, const Lost& lost) {
+  CompileWorker& desk = desk_of(seat);
   const JobPointer job = clear(desk);
   if (!job) return std::nullopt;
   if (lost.why == Lost::Why::late)

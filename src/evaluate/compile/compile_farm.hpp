@@ -12,7 +12,7 @@
 #include "evaluate/live/live.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/compile/job.hpp"
-#include "evaluate/compile/seat.hpp"
+#include "evaluate/compile/worker_handle.hpp"
 
 namespace ergotune {
 
@@ -30,15 +30,15 @@ class CompileFarm {
               const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
   /// Of one seat, that of a runner which compiles as well: it belongs to somebody else, who hands on what it answers
   /// while compiles_at() says that this is compiling.
-  CompileFarm(Seat& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
+  CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
   ~CompileFarm();
 
-  /// Starts the first worker and waits for it; the compiler's identity. Throws as Seat::start_and_wait does.
+  /// Starts the first worker and waits for it; the compiler's identity. Throws as WorkerHandle::start_and_wait does.
   std::string open() { return desks_.front()->seat.start_and_wait("compiler").compiler; }
   std::size_t size() const { return desks_.size(); }
   /// Its own.
-  const std::vector<Seat*>& seats() const { return seats_; }
-  bool compiles_at(const Seat& seat) const;
+  const std::vector<WorkerHandle*>& seats() const { return seats_; }
+  bool compiles_at(const WorkerHandle& seat) const;
 
   /// To be called once for each new job.
   void prepare(Job& job) const;
@@ -54,31 +54,31 @@ class CompileFarm {
   bool starved() const { return starved_; }
 
   /// Those of `waiting` that wait for the same code have it then.
-  std::optional<Failure> take(Seat& seat, protocol::Compiled compiled, const std::vector<JobPointer>& waiting);
+  std::optional<Failure> take(WorkerHandle& seat, protocol::Compiled compiled, const std::vector<JobPointer>& waiting);
   /// nullopt where nobody is to blame, or not yet: a runner may have been damaged by what ran in it before, and what it compiled
   /// when it ended is compiled once more.
-  std::optional<Failure> take(Seat& seat, const Lost& lost);
+  std::optional<Failure> take(WorkerHandle& seat, const Lost& lost);
   /// Ends those that are at work.
   void cancel();
 
  private:
-  struct Desk {
-    std::unique_ptr<Seat> own;  ///< null: somebody else's
-    Seat& seat;
+  struct CompileWorker {
+    std::unique_ptr<WorkerHandle> own;  ///< null: somebody else's
+    WorkerHandle& seat;
     JobPointer job;
     std::uint32_t kernel = 0;
   };
   void prepare_for(const Problem& problem);
-  Desk& desk_of(const Seat& seat);
-  JobPointer clear(Desk& desk);
+  CompileWorker& desk_of(const WorkerHandle& seat);
+  JobPointer clear(CompileWorker& desk);
   void keep(const std::string& key, std::shared_ptr<const Binary> binary);
 
   std::shared_ptr<CompileShare> share_;
   bool starved_ = false;
   double time_limit_;
   std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: what its code depends on
-  std::vector<std::unique_ptr<Desk>> desks_;
-  std::vector<Seat*> seats_;  ///< of the desks, as far as they are its own
+  std::vector<std::unique_ptr<CompileWorker>> desks_;
+  std::vector<WorkerHandle*> seats_;  ///< of the desks, as far as they are its own
   std::set<std::string> under_way_;  ///< keys of code that is being compiled
   std::map<std::string, std::shared_ptr<const Binary>> known_;
   std::size_t known_bytes_ = 0;

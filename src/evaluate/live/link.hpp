@@ -11,7 +11,7 @@
 
 namespace ergotune {
 
-class Link {
+class WorkerTransport {
  public:
   /// How a worker ended.
   struct Ending {
@@ -24,10 +24,10 @@ class Link {
     }
   };
 
-  explicit Link(protocol::Channel channel) : channel_(std::move(channel)) {}
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-  virtual ~Link() = default;
+  explicit WorkerTransport(protocol::Channel channel) : channel_(std::move(channel)) {}
+  WorkerTransport(const WorkerTransport&) = delete;
+  WorkerTransport& operator=(const WorkerTransport&) = delete;
+  virtual ~WorkerTransport() = default;
 
   protocol::Channel& channel() { return channel_; }
   /// A request goes out: what the worker has said so far was about something else.
@@ -42,7 +42,7 @@ class Link {
 };
 
 /// Starts a worker and sends it its setup. Throws Error when it cannot be started.
-using StartLink = std::function<std::unique_ptr<Link>(const protocol::Setup&)>;
+using StartLink = std::function<std::unique_ptr<WorkerTransport>(const protocol::Setup&)>;
 
 /// Workers that are children of this process: `command` gets "--descriptor N --log N" appended.
 StartLink start_children(std::vector<std::string> command);

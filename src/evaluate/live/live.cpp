@@ -52,10 +52,10 @@ bool LiveEvaluator::establish_reference(const std::vector<Configuration>& candid
 
 void LiveEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
                                  std::size_t device) {
-  state_->scheduler.set_controls(std::make_unique<SlotControls>(std::move(session), std::move(parameters)), device);
+  state_->scheduler.set_controls(std::make_unique<DeviceControls>(std::move(session), std::move(parameters)), device);
 }
 std::vector<DeviceInfo> LiveEvaluator::devices() const { return state_->scheduler.devices(); }
-std::vector<BoardShare> LiveEvaluator::boards() const { return state_->scheduler.boards(); }
+std::vector<DeviceShare> LiveEvaluator::boards() const { return state_->scheduler.boards(); }
 
 std::string LiveEvaluator::description() const {
   const std::string control = state_->scheduler.control();

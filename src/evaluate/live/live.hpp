@@ -88,7 +88,7 @@ class LiveEvaluator : public Evaluator, public LiveDevice {
 
   const DeviceInfo& device() const override;
   std::vector<DeviceInfo> devices() const override;
-  std::vector<BoardShare> boards() const override;
+  std::vector<DeviceShare> boards() const override;
   const std::string& compiler_identity() const override;
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override;

@@ -7,7 +7,7 @@
 #include "evaluate/compile/compile_step.hpp"
 #include "evaluate/live/energy_link.hpp"
 #include "evaluate/live/machine_fault.hpp"
-#include "evaluate/live/slot_controls.hpp"
+#include "evaluate/live/device_controls.hpp"
 #include "kernel/round.hpp"
 
 namespace ergotune {
@@ -16,7 +16,7 @@ struct InProcessEvaluator::State {
   Problem problem;
   LiveOptions options;
   // Destroyed in reverse order: what measures ends before the clocks go back.
-  std::unique_ptr<SlotControls> controls;
+  std::unique_ptr<DeviceControls> controls;
   std::unique_ptr<Device> device;
   CompileStep step;
   Runner runner;
@@ -94,7 +94,7 @@ std::vector<std::string> InProcessEvaluator::notes() const { return state_->note
 
 void InProcessEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
                                       std::size_t) {
-  state_->controls = std::make_unique<SlotControls>(std::move(session), std::move(parameters));
+  state_->controls = std::make_unique<DeviceControls>(std::move(session), std::move(parameters));
 }
 
 bool InProcessEvaluator::establish_reference(const std::vector<Configuration>& candidates) {

@@ -21,7 +21,7 @@ constexpr const char* kNoResult =
     "this is no configuration's fault, so nothing was stored for it: mend it and run again";
 
 /// Why no file of some size can be written in a folder; empty when it can.
-std::string why_not_writable(const fs::path& folder) {
+std::string unwritable_reason(const fs::path& folder) {
   std::string name = (folder / "ergotune-room-XXXXXX").string();
   const int descriptor = ::mkstemp(name.data());
   if (descriptor < 0) return std::strerror(errno);
@@ -75,7 +75,7 @@ void throw_if_machines_fault(Status status, const std::string& words, const Devi
   const fs::path folder = host ? temporary_folder() : pocl_folder();
   std::error_code ignored;
   if (!host && !fs::exists(folder, ignored)) return;  // PoCL makes it when it needs it
-  if (const std::string why = why_not_writable(folder); !why.empty())
+  if (const std::string why = unwritable_reason(folder); !why.empty())
     throw UserError(
         fmt::format("no file can be written in {} ({}), where kernels are compiled and loaded; make room "
                     "there, or set {} to a folder that can be used; {}",

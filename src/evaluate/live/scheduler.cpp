@@ -72,7 +72,7 @@ void Scheduler::open_slots(const LiveOptions& options, const StartLink& start, S
     slots_.emplace_back(slots_.size(), start, setup, options.time_limit);
     slots_.back().seat().start();
   }
-  for (Slot& slot : slots_) {
+  for (DeviceWorker& slot : slots_) {
     for (std::string& note : slot.open())
       if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(std::move(note));
     devices_.push_back(slot.device());
@@ -84,7 +84,7 @@ void Scheduler::open_slots(const LiveOptions& options, const StartLink& start, S
 }
 
 void Scheduler::open_farm(const Problem& problem, const LiveOptions& options, const StartLink& start, Setup setup) {
-  Slot& first = slots_.front();
+  DeviceWorker& first = slots_.front();
   if (setup.may_compile && !first.compiler().empty()) {
     farm_.emplace(first.seat(), options.compile_time_limit, problem, options.compile_share);
     compiler_identity_ = first.compiler();
@@ -160,7 +160,7 @@ void Scheduler::set_journal(RunJournal* journal) {
   call([this, journal] { journal_ = journal; });
 }
 
-void Scheduler::set_controls(std::unique_ptr<SlotControls> controls, std::size_t device) {
+void Scheduler::set_controls(std::unique_ptr<DeviceControls> controls, std::size_t device) {
   call([this, &controls, device] {
     const std::string id = controls->id();
     slots_.at(device).set_controls(std::move(controls));
@@ -169,11 +169,11 @@ void Scheduler::set_controls(std::unique_ptr<SlotControls> controls, std::size_t
   });
 }
 
-std::vector<BoardShare> Scheduler::boards() {
-  std::vector<BoardShare> boards;
+std::vector<DeviceShare> Scheduler::boards() {
+  std::vector<DeviceShare> boards;
   if (slots_.size() < 2) return boards;
   call([&] {
-    for (const Slot& slot : slots_) boards.push_back(slot.state());
+    for (const DeviceWorker& slot : slots_) boards.push_back(slot.state());
   });
   return boards;
 }

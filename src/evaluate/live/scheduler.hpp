@@ -36,7 +36,7 @@ class Scheduler {
   const DeviceInfo& device() const { return devices_.front(); }
   const std::vector<DeviceInfo>& devices() const { return devices_; }
   /// Empty where there is one device.
-  std::vector<BoardShare> boards();
+  std::vector<DeviceShare> boards();
   const std::string& compiler_identity() const { return compiler_identity_; }
   const std::vector<std::string>& notes() const { return notes_; }
   std::size_t capacity() const;
@@ -50,7 +50,7 @@ class Scheduler {
   /// When this returns the journal from before is not used any more.
   void set_journal(RunJournal* journal);
   /// Those of a device, by its position.
-  void set_controls(std::unique_ptr<SlotControls> controls, std::size_t device = 0);
+  void set_controls(std::unique_ptr<DeviceControls> controls, std::size_t device = 0);
   /// The control's id; empty when there is none.
   std::string control() const;
   bool establish_reference(const std::vector<Configuration>& candidates);
@@ -81,16 +81,16 @@ class Scheduler {
   void wait_for_workers();
   void read_workers();
   void hand_out();
-  void start_next(Slot& slot);
-  bool somebody_measures() const;
+  void start_next(DeviceWorker& slot);
+  bool another_session_measures() const;
   void check(const Event& event);
-  void handle(Slot& slot, Event event);
-  void handle(Seat& compiler, Event event);
-  void read(std::size_t place, Seat& seat, const std::function<void(Event)>& handle);
+  void handle(DeviceWorker& slot, Event event);
+  void handle(WorkerHandle& compiler, Event event);
+  void read(std::size_t place, WorkerHandle& seat, const std::function<void(Event)>& handle);
   void accept(const JobPointer& job);
   /// True where it was still waiting.
   bool remove(const JobPointer& job);
-  void refuse(const Slot& slot, const ControlSetting& setting, const Measurement& refusal);
+  void refuse(const DeviceWorker& slot, const ControlSetting& setting, const Measurement& refusal);
   void deliver(const Job& job, Measurement measurement, const std::string& board, bool disturbed = false);
   /// Gives wait() what has ended: after the next run was begun, since the device is what everything waits for.
   void publish();
@@ -107,7 +107,7 @@ class Scheduler {
   DataFiles data_files_;
 
   // The thread's own.
-  std::vector<Slot> slots_;
+  std::vector<DeviceWorker> slots_;
   std::optional<CompileFarm> farm_;
   std::vector<JobPointer> waiting_;  ///< in the order in which they came; compiled or not
   std::vector<pollfd> polled_;       ///< the wake-up call, slots, compilers; -1 where a seat is empty

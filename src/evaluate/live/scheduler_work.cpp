@@ -52,40 +52,40 @@ void Scheduler::accept(const JobPointer& job) {
   farm_->prepare(*job);
   farm_->fill(*job);
   if (const std::string& board = job->request.board; !board.empty()) {
-    const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.board() == board; });
+    const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const DeviceWorker& s) { return s.board() == board; });
     if (slot == slots_.end()) return deliver(*job, failed_measurement(Status::launch_error, "there is no board " + board), board);
     job->slot = slot->number();
   }
-  if (const SlotControls* controls = slots_.front().controls(); controls && !job->reference_only)
+  if (const DeviceControls* controls = slots_.front().controls(); controls && !job->reference_only)
     job->setting = controls->setting_of(job->request.configuration);
   waiting_.push_back(job);
 }
 
-bool Scheduler::somebody_measures() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.running(); });
+bool Scheduler::another_session_measures() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const DeviceWorker& slot) { return slot.running(); });
 }
 
 void Scheduler::hand_out() {
   if (waiting_.empty()) return;
   // The device first: it is what everything waits for.
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[(first_slot_ + i) % slots_.size()];
+    DeviceWorker& slot = slots_[(first_slot_ + i) % slots_.size()];
     if (slot.seat().empty() && !waiting_.empty()) slot.seat().start();
     if (!slot.seat().idle() || (compiling_disturbs_ && farm_->busy())) continue;
-    if (one_at_a_time_ && somebody_measures()) continue;
+    if (one_at_a_time_ && another_session_measures()) continue;
     start_next(slot);
     if (slot.running()) first_slot_ = slot.number() + 1;  // each in its turn
   }
-  const auto measures = [this](const Slot& slot) { return slot.running() || slot.next(waiting_) != nullptr; };
+  const auto measures = [this](const DeviceWorker& slot) { return slot.running() || slot.next(waiting_) != nullptr; };
   if (compiling_disturbs_ && std::any_of(slots_.begin(), slots_.end(), measures)) return;
   if (!farm_->has_room()) return;
   if (control_.empty()) return farm_->hand_out(waiting_);
   std::vector<JobPointer> in_order;
-  for (const Slot& slot : slots_) std::ranges::copy(slot.in_order(waiting_), std::back_inserter(in_order));
+  for (const DeviceWorker& slot : slots_) std::ranges::copy(slot.in_order(waiting_), std::back_inserter(in_order));
   farm_->hand_out(in_order);  // once for all: it remembers whether something of this round has to wait for other sessions
 }
 
-void Scheduler::start_next(Slot& slot) {
+void Scheduler::start_next(DeviceWorker& slot) {
   while (JobPointer job = slot.next(waiting_)) {
     if (slot.controls()) publish();  // a change of clocks takes its time
     if (const auto refusal = slot.apply_setting(*job)) {
@@ -105,12 +105,12 @@ void Scheduler::start_next(Slot& slot) {
 }
 
 /// A board refuses a setting for itself alone: what another may run waits for that one.
-void Scheduler::refuse(const Slot& slot, const ControlSetting& setting, const Measurement& refusal) {
+void Scheduler::refuse(const DeviceWorker& slot, const ControlSetting& setting, const Measurement& refusal) {
   const std::vector<JobPointer> waiting = waiting_;
   for (const JobPointer& job : waiting) {
     if (job->reference_only || job->request.resources_only || job->setting != setting || !slot.may_run(*job)) continue;
     job->refused_by.insert(slot.number());
-    if (std::ranges::any_of(slots_, [&](const Slot& other) { return other.may_run(*job); })) continue;
+    if (std::ranges::any_of(slots_, [&](const DeviceWorker& other) { return other.may_run(*job); })) continue;
     remove(job);
     deliver(*job, refusal, slot.board(), slot.controls()->disturbed());
   }
@@ -119,27 +119,27 @@ void Scheduler::refuse(const Slot& slot, const ControlSetting& setting, const Me
 void Scheduler::wait_for_workers() {
   polled_.assign(1, {wake_.number, POLLIN, 0});
   double until = host_seconds() + 1e6;
-  const auto watch = [&](const Seat& seat) {
+  const auto watch = [&](const WorkerHandle& seat) {
     polled_.push_back({seat.empty() ? -1 : seat.descriptor(), POLLIN, 0});
     if (!seat.empty() && seat.deadline() > 0) until = std::min(until, seat.deadline());
   };
-  for (Slot& slot : slots_) watch(slot.seat());
-  for (const Seat* seat : farm_->seats()) watch(*seat);
+  for (DeviceWorker& slot : slots_) watch(slot.seat());
+  for (const WorkerHandle* seat : farm_->seats()) watch(*seat);
   const double now = host_seconds();
   if (farm_->starved()) until = std::min(until, now + 0.02);
   if (until < now + 1e5) until = std::clamp(until, now, now + kLook);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(std::clamp(std::ceil((until - now) * 1000), 0.0, 1e9)));
   // A batch system suspends a job, a container is paused: the workers stood still as well, and are not late for that.
   if (const double stood = host_seconds() - until; stood > kStood) {
-    for (Slot& slot : slots_) slot.seat().put_off(stood);
-    for (Seat* seat : farm_->seats()) seat->put_off(stood);
+    for (DeviceWorker& slot : slots_) slot.seat().put_off(stood);
+    for (WorkerHandle* seat : farm_->seats()) seat->put_off(stood);
   }
   std::uint64_t count;
   if (polled_.front().revents != 0) (void)!::read(wake_.number, &count, sizeof count);
 }
 
 /// Only those are asked that have something to say: many may wait.
-void Scheduler::read(std::size_t place, Seat& seat, const std::function<void(Event)>& handle) {
+void Scheduler::read(std::size_t place, WorkerHandle& seat, const std::function<void(Event)>& handle) {
   const bool speaks = polled_[place].revents != 0;
   const bool late = !seat.empty() && seat.deadline() > 0 && host_seconds() >= seat.deadline();
   if (!speaks && !late) return;
@@ -148,8 +148,8 @@ void Scheduler::read(std::size_t place, Seat& seat, const std::function<void(Eve
 
 void Scheduler::read_workers() {
   std::size_t place = 1;
-  for (Slot& slot : slots_) read(place++, slot.seat(), [&](Event event) { handle(slot, std::move(event)); });
-  for (Seat* seat : farm_->seats()) read(place++, *seat, [&](Event event) { handle(*seat, std::move(event)); });
+  for (DeviceWorker& slot : slots_) read(place++, slot.seat(), [&](Event event) { handle(slot, std::move(event)); });
+  for (WorkerHandle* seat : farm_->seats()) read(place++, *seat, [&](Event event) { handle(*seat, std::move(event)); });
 }
 
 /// Throws when the work ends with this event.
@@ -170,10 +170,10 @@ void Scheduler::check(const Event& event) {
   if (std::holds_alternative<Ready>(message)) failures_in_a_row_ = 0;
 }
 
-void Scheduler::handle(Slot& slot, Event event) {
+void Scheduler::handle(DeviceWorker& slot, Event event) {
   if (farm_->compiles_at(slot.seat())) return handle(slot.seat(), std::move(event));
   check(event);
-  std::optional<Slot::Finished> finished;
+  std::optional<DeviceWorker::Finished> finished;
   if (const auto* lost = std::get_if<Lost>(&event)) {
     finished = slot.take(*lost);
   } else if (auto& message = std::get<Message>(event); auto* ran = std::get_if<Ran>(&message)) {
@@ -188,7 +188,7 @@ void Scheduler::handle(Slot& slot, Event event) {
     deliver(*finished->job, std::move(finished->measurement), slot.board(), finished->disturbed);
 }
 
-void Scheduler::handle(Seat& compiler, Event event) {
+void Scheduler::handle(WorkerHandle& compiler, Event event) {
   check(event);
   std::optional<CompileFarm::Failure> failure;
   if (const auto* lost = std::get_if<Lost>(&event)) {
@@ -226,7 +226,7 @@ void Scheduler::publish() {
 void Scheduler::drop_work() {
   waiting_.clear();
   farm_->cancel();
-  for (Slot& slot : slots_) slot.cancel();
+  for (DeviceWorker& slot : slots_) slot.cancel();
   const std::lock_guard lock(mutex_);
   references_pending_ = 0;
   pending_ = results_.size();

@@ -29,7 +29,7 @@ constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware 
 
 }  // namespace
 
-std::vector<std::string> Slot::open() {
+std::vector<std::string> DeviceWorker::open() {
   const Ready ready = seat_.start_and_wait("runner");
   device_ = ready.device;
   compiler_ = ready.compiler;
@@ -38,12 +38,12 @@ std::vector<std::string> Slot::open() {
   return ready.notes;
 }
 
-BoardShare Slot::state() const {
+DeviceShare DeviceWorker::state() const {
   const double busy = busy_ + (job_ ? seat_.since_asked() : 0);
   return {board(), device_.id, device_.name, results_, busy, std::max(0.0, host_seconds() - opened_at_ - busy), false};
 }
 
-std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) const {
+std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& waiting) const {
   std::vector<JobPointer> mine;
   for (const JobPointer& job : waiting) {
     if (may_run(*job)) mine.push_back(job);
@@ -58,7 +58,7 @@ std::vector<JobPointer> Slot::in_order(const std::vector<JobPointer>& waiting) c
   return ordered;
 }
 
-JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
+JobPointer DeviceWorker::next(const std::vector<JobPointer>& waiting) const {
   if (!controls_) {
     const auto ready = std::find_if(waiting.begin(), waiting.end(),
                                     [&](const JobPointer& job) { return may_run(*job) && job->compiled(); });
@@ -72,12 +72,12 @@ JobPointer Slot::next(const std::vector<JobPointer>& waiting) const {
   return nullptr;
 }
 
-std::optional<Measurement> Slot::apply_setting(const Job& job) {
+std::optional<Measurement> DeviceWorker::apply_setting(const Job& job) {
   if (!controls_ || job.reference_only || job.request.resources_only || controls_->must_look()) return std::nullopt;
   return controls_->apply(job.setting);
 }
 
-void Slot::run(JobPointer job) {
+void DeviceWorker::run(JobPointer job) {
   const EvaluationRequest& request = job->request;
   Run run;
   run.id = request.id;
@@ -96,7 +96,7 @@ void Slot::run(JobPointer job) {
   seat_.ask(std::move(run), time_limit_);
 }
 
-Slot::Finished Slot::take(Ran ran) {
+DeviceWorker::Finished DeviceWorker::take(Ran ran) {
   Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement), false};
   finished.job->ours += std::max(0.0, seat_.since_asked() - ran.seconds);
   has_reference_ = ran.has_reference;
@@ -117,7 +117,7 @@ Slot::Finished Slot::take(Ran ran) {
 }
 
 /// Whether it ran under a condition of the node that this board's reference did not meet; told in a warning.
-bool Slot::disturbed(const EvaluationRequest& request, Measurement& measurement) {
+bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& measurement) {
   std::set<std::string> reasons;
   for (const std::string& warning : measurement.warnings)
     if (std::find(kDisturbances.begin(), kDisturbances.end(), warning) != kDisturbances.end()) reasons.insert(warning);
@@ -131,7 +131,7 @@ bool Slot::disturbed(const EvaluationRequest& request, Measurement& measurement)
   return true;
 }
 
-std::optional<Slot::Finished> Slot::take(const Lost& lost) {
+std::optional<DeviceWorker::Finished> DeviceWorker::take(const Lost& lost) {
   if (!job_) return std::nullopt;
   Measurement failed =
       lost.why == Lost::Why::late
@@ -146,7 +146,7 @@ std::optional<Slot::Finished> Slot::take(const Lost& lost) {
   return Finished{std::exchange(job_, nullptr), std::move(failed), wanted_again};
 }
 
-void Slot::cancel() {
+void DeviceWorker::cancel() {
   if (job_) seat_.clear();
   job_.reset();
 }

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "evaluate/compile/job.hpp"
-#include "evaluate/compile/seat.hpp"
-#include "evaluate/live/slot_controls.hpp"
+#include "evaluate/compile/worker_handle.hpp"
+#include "evaluate/live/device_controls.hpp"
 
 namespace ergotune {
 
-class Slot {
+class DeviceWorker {
  public:
   struct Finished {
     JobPointer job;
@@ -25,26 +25,26 @@ class Slot {
   };
 
   /// `time_limit` in s for one configuration on the device.
-  Slot(std::size_t number, const StartLink& start, const protocol::Setup& setup, double time_limit)
+  DeviceWorker(std::size_t number, const StartLink& start, const protocol::Setup& setup, double time_limit)
       : number_(number), time_limit_(time_limit), seat_(start, setup) {}
 
-  /// Starts the runner and waits for it; what it has to say. Throws as Seat::start_and_wait does. It may have been started
+  /// Starts the runner and waits for it; what it has to say. Throws as WorkerHandle::start_and_wait does. It may have been started
   /// before, so that several start side by side.
   std::vector<std::string> open();
-  Seat& seat() { return seat_; }
+  WorkerHandle& seat() { return seat_; }
   const DeviceInfo& device() const { return device_; }
   /// The identity of the compiler that its runner is as well; empty where it is none.
   const std::string& compiler() const { return compiler_; }
   /// What results carry: the device's UUID, else its id.
   const std::string& board() const { return device_.uuid.empty() ? device_.id : device_.uuid; }
   /// What it has done so far, as told to users.
-  BoardShare state() const;
+  DeviceShare state() const;
   /// There are outputs to compare with, or none are wanted.
   bool has_reference() const { return has_reference_; }
   bool running() const { return job_ != nullptr; }
 
-  void set_controls(std::unique_ptr<SlotControls> controls) { controls_ = std::move(controls); }
-  const SlotControls* controls() const { return controls_.get(); }
+  void set_controls(std::unique_ptr<DeviceControls> controls) { controls_ = std::move(controls); }
+  const DeviceControls* controls() const { return controls_.get(); }
 
   /// Those of `waiting` that may run here, in the order in which they should: it changes clocks seldom.
   std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
@@ -80,8 +80,8 @@ class Slot {
   std::string compiler_;
   bool has_reference_ = false;
   // Destroyed in reverse order: the runner, which may still be measuring, ends before the clocks go back.
-  std::unique_ptr<SlotControls> controls_;
-  Seat seat_;
+  std::unique_ptr<DeviceControls> controls_;
+  WorkerHandle seat_;
   JobPointer job_;
   bool looking_ = false;  ///< what runs is a look at the board
   std::set<std::string> reference_reasons_;  ///< that held the clock down while the reference ran here

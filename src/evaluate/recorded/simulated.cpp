@@ -54,10 +54,10 @@ class Simulated : public Evaluator {
 
   void set_journal(RunJournal* journal) override { journal_ = journal; }
 
-  std::vector<BoardShare> boards() const override {
-    std::vector<BoardShare> shares;
+  std::vector<DeviceShare> boards() const override {
+    std::vector<DeviceShare> shares;
     if (boards_.size() < 2) return shares;
-    for (const SimulatedBoard& board : boards_) shares.push_back(board.share);
+    for (const SimulatedGpu& board : boards_) shares.push_back(board.share);
     return shares;
   }
 
@@ -75,17 +75,17 @@ class Simulated : public Evaluator {
   }
 
  private:
-  struct SimulatedBoard {
-    BoardShare share;
+  struct SimulatedGpu {
+    DeviceShare share;
     double time = 1, power = 1;
   };
 
-  SimulatedBoard& board_for(const EvaluationRequest& request) {
-    for (SimulatedBoard& board : boards_)
+  SimulatedGpu& board_for(const EvaluationRequest& request) {
+    for (SimulatedGpu& board : boards_)
       if (board.share.board == request.board) return board;
     return boards_[turn_++ % boards_.size()];
   }
-  static std::string ran_on(SimulatedBoard& board, Measurement& measurement) {
+  static std::string ran_on(SimulatedGpu& board, Measurement& measurement) {
     const auto scale = [&](const char* name, double by) {
       const auto found = measurement.quantities.find(name);
       if (found == measurement.quantities.end()) return;
@@ -102,7 +102,7 @@ class Simulated : public Evaluator {
 
   SimulatedDevice device_;
   std::deque<EvaluationRequest> queue_;
-  std::vector<SimulatedBoard> boards_;
+  std::vector<SimulatedGpu> boards_;
   std::uint64_t repeats_ = 0, turn_ = 0;
   RunJournal* journal_ = nullptr;
   double pace_ = 0;  ///< s that a configuration really takes a board, to try out what runs beside it

@@ -137,7 +137,7 @@ State run(const Board& board, const Work& work, double resident, double core_mhz
 
 /// A launch of a round, with what it asks for.
 struct SimulatedLaunch {
-  RoundLaunch launch;
+  IterationLaunch launch;
   Work work;
   double resident = 0;
   double multiprocessors = 0;  ///< that it has for itself; 0: all, beside the others
@@ -155,9 +155,9 @@ void put(Measurement& result, const std::string& name, double value) {
   result.quantities[name] = {value, 0, 1, "simulation", {}, Provenance::simulated};
 }
 
-class RoundModel {
+class IterationModel {
  public:
-  RoundModel(const Board& board, std::size_t kernels) : board_(board), kernels_(kernels) {}
+  IterationModel(const Board& board, std::size_t kernels) : board_(board), kernels_(kernels) {}
 
   Round run_all(const std::vector<SimulatedLaunch>& launches, double core_mhz, double memory_mhz) {
     round_ = {};
@@ -235,12 +235,12 @@ struct SimulatedDevice::State {
 
 std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configuration& configuration) const {
   std::vector<SimulatedLaunch> launches;
-  const auto visit = [&](const RoundLaunch& launch, const Scope& scope, const BufferNames&) {
+  const auto visit = [&](const IterationLaunch& launch, const Scope& scope, const BufferNames&) {
     SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope)};
     one.resident = resident_blocks(board, one.work);
     launches.push_back(std::move(one));
   };
-  const RoundPlan plan = walk_round(problem, constants, configuration, visit);
+  const IterationPlan plan = walk_iteration(problem, constants, configuration, visit);
   for (SimulatedLaunch& launch : launches) {
     if (launch.launch.queue == 0) continue;
     const QueueOptions& queue = plan.queues[launch.launch.queue - 1];
@@ -325,7 +325,7 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
         break;
     }
   }
-  RoundModel model(board, state_->kernels.size());
+  IterationModel model(board, state_->kernels.size());
   double ran = asked;
   Round round = model.run_all(launches, ran, memory);
   if (round.watts > limit) {

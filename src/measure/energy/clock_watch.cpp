@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMost = 100'000;  // 25 minutes of looks every 15 ms
 constexpr double kEdges = 0.1;          // share of looks, at most, that fall on an edge
 
-bool rests(const BoardState& state) {
+bool rests(const DeviceState& state) {
   return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
 }
 
@@ -38,9 +38,9 @@ void ClockWatch::open(const std::string& control) {
   monitor_ = control.empty() ? nullptr : monitor_for_control(control);
 }
 
-BoardState ClockWatch::look() {
+DeviceState ClockWatch::look() {
   const std::lock_guard lock(mutex_);
-  return monitor_ ? monitor_->read() : BoardState{};
+  return monitor_ ? monitor_->read() : DeviceState{};
 }
 
 void ClockWatch::begin(double period) {
@@ -82,18 +82,18 @@ void ClockWatch::note(Measurement& measurement, double asked_mhz, double toleran
   note_looks(states_, measurement, asked_mhz, tolerance, all_reasons);
 }
 
-bool held_by_power_limit(const BoardState& state) {
+bool held_by_power_limit(const DeviceState& state) {
   constexpr std::array kOthers = {"thermal", "hardware_slowdown", "hardware_thermal", "power_brake", "sync_boost"};
   const auto& reasons = state.clock_reasons;
   const auto is_there = [&](const char* reason) { return std::find(reasons.begin(), reasons.end(), reason) != reasons.end(); };
   return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
 }
 
-void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) {
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
   RunningStatistics held_down;  ///< MHz, below the asked clock for another reason than the power limit
-  for (const BoardState& state : looks) {
+  for (const DeviceState& state : looks) {
     if (rests(state)) continue;
     if (state.core_clock_mhz) {
       core.push_back(*state.core_clock_mhz);

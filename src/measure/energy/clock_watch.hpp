@@ -26,7 +26,7 @@ class ClockWatch {
   void open(const std::string& control);
   bool watching() const { return monitor_ != nullptr; }
   /// One look, now.
-  BoardState look();
+  DeviceState look();
   /// One look every `period` s. Each is several calls of the management library, which can hold up the driver's own.
   void begin(double period = 0.015);
   void end();
@@ -46,9 +46,9 @@ class ClockWatch {
  private:
   void loop(double period);
   std::string control_;
-  std::unique_ptr<BoardMonitor> monitor_;
+  std::unique_ptr<DeviceMonitor> monitor_;
   mutable std::mutex mutex_;  ///< monitor_ and states_
-  std::vector<BoardState> states_;
+  std::vector<DeviceState> states_;
   std::atomic<std::size_t> looks_ = 0;
   std::atomic<double> seconds_ = 0;
   std::atomic<bool> active_ = false;
@@ -56,11 +56,11 @@ class ClockWatch {
 };
 
 /// Whether its power limit, and nothing else, holds the clock down.
-bool held_by_power_limit(const BoardState& state);
+bool held_by_power_limit(const DeviceState& state);
 
 /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
 /// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks saw a
 /// clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
-void note_looks(std::span<const BoardState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons);
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons);
 
 }  // namespace ergotune

@@ -111,7 +111,7 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
 inline constexpr double kWidestInterval = 0.5;
 
 struct EnergyOptions {
-  /// Wanted half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.
+  /// ConfigurationRequest half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.
   double precision = 0.01;
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if
   /// longer.
@@ -145,7 +145,7 @@ struct EnergyOptions {
 struct EnergyTrace {
   std::vector<SensorTrace> sensors;
   LaunchStream stream;
-  std::vector<std::pair<double, BoardState>> board;
+  std::vector<std::pair<double, DeviceState>> board;
   double settled_at = 0;  ///< host time
 };
 
@@ -185,7 +185,7 @@ struct MeterTime {
 /// Records sensors, board and launches of a stream and decides when there is enough. One per runner.
 class EnergyMeter : public Observer {
  public:
-  EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<BoardMonitor> monitor,
+  EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<DeviceMonitor> monitor,
               EnergyOptions options, MeterTime time = {});
   std::string name() const override { return "energy"; }
   void register_configuration(const ObservedConfiguration& configuration) override;
@@ -208,7 +208,7 @@ class EnergyMeter : public Observer {
   bool cannot_win(const EnergyResult& so_far) const;
   void measure_idle_power();
   std::vector<std::unique_ptr<Sensor>> sensors_;
-  std::unique_ptr<BoardMonitor> monitor_;
+  std::unique_ptr<DeviceMonitor> monitor_;
   EnergyOptions options_;
   MeterTime time_;
   ObservedConfiguration configuration_;
@@ -226,7 +226,7 @@ class EnergyMeter : public Observer {
 /// for an unknown id, or where there is no sensor, with one message that names what was looked for.
 struct EnergySources {
   std::vector<std::unique_ptr<Sensor>> sensors;
-  std::unique_ptr<BoardMonitor> monitor;
+  std::unique_ptr<DeviceMonitor> monitor;
 };
 EnergySources energy_sources(const std::vector<std::string>& ids, const std::string& device_name,
                              const std::string& uuid, const std::string& pci_address, bool is_cpu);

@@ -38,7 +38,7 @@ double power_now(const SensorTrace& sensor) {
 }
 
 /// What is read anyway, for those who watch the session.
-void show_live(const EnergyTrace& trace, const BoardState& board, bool settled) {
+void show_live(const EnergyTrace& trace, const DeviceState& board, bool settled) {
   LiveFile* live = live_file();
   if (!live) return;
   LiveSample sample;
@@ -68,7 +68,7 @@ void end_live() {
 
 void MeterTime::sleep_on_host(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<BoardMonitor> monitor,
+EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<DeviceMonitor> monitor,
                          EnergyOptions options, MeterTime time)
     : sensors_(std::move(sensors)), monitor_(std::move(monitor)), options_(options), time_(std::move(time)) {
   double shortest = INFINITY;
@@ -142,7 +142,7 @@ void EnergyMeter::during() {
   }
   if (start >= next_board_) {
     next_board_ = start + options_.monitor_period;
-    BoardState state;
+    DeviceState state;
     if (monitor_) state = monitor_->read();
     const std::lock_guard lock(mutex_);
     show_live(trace_, state, settled_);

@@ -224,7 +224,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
 }
 
 /// The longest stretch of one value: readings of real power never agree to the last digit for long.
-class StillStretch {
+class ConstantRun {
  public:
   void see(const PowerOver& reading) {
     if (reading.watts != watts_) {
@@ -257,7 +257,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   std::vector<double> ratio, times;
   TimeSpan covered{INFINITY, -INFINITY};
   double watts = 0;
-  StillStretch still;
+  ConstantRun still;
   for (const PowerOver& reading : power_series(trace, span, pauses)) {
     const double units = axis(reading.to) - axis(reading.from);
     if (!(units > 0)) continue;

@@ -25,7 +25,7 @@ void call(const std::vector<std::shared_ptr<Observer>>& observers, F&& hook) {
 
 }  // namespace
 
-DuringThread::~DuringThread() {
+ObserverThread::~ObserverThread() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -34,7 +34,7 @@ DuringThread::~DuringThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void DuringThread::begin(const std::vector<std::shared_ptr<Observer>>& observers) {
+void ObserverThread::begin(const std::vector<std::shared_ptr<Observer>>& observers) {
   {
     const std::lock_guard lock(mutex_);
     observers_.clear();
@@ -46,21 +46,21 @@ void DuringThread::begin(const std::vector<std::shared_ptr<Observer>>& observers
   changed_.notify_all();
 }
 
-void DuringThread::end() {
+void ObserverThread::end() {
   std::unique_lock lock(mutex_);
   active_ = false;
   changed_.wait(lock, [this] { return !busy_; });
   if (!fault_.empty()) throw ObserverError(fault_observer_, fault_);
 }
 
-void DuringThread::cancel() {
+void ObserverThread::cancel() {
   std::unique_lock lock(mutex_);
   active_ = false;
   changed_.wait(lock, [this] { return !busy_; });
   fault_.clear();
 }
 
-void DuringThread::loop() {
+void ObserverThread::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return active_ || stop_; });

@@ -25,10 +25,10 @@ class ObserverError : public Error {
 };
 
 /// Calls `during` of some observers again and again between begin() and end(), from one thread of its own.
-class DuringThread {
+class ObserverThread {
  public:
-  DuringThread() = default;
-  ~DuringThread();
+  ObserverThread() = default;
+  ~ObserverThread();
   void begin(const std::vector<std::shared_ptr<Observer>>& observers);
   /// Returns when no call is under way. Throws ObserverError for what a call threw.
   void end();
@@ -72,7 +72,7 @@ class Observation {
   Observers of(ObserverPhase phase) const;
   RepetitionHooks hooks(ObserverPhase phase);
   Observers observers_;
-  DuringThread during_;
+  ObserverThread during_;
 };
 
 }  // namespace ergotune

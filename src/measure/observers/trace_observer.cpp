@@ -44,7 +44,7 @@ void add(TraceSeries& series, double time, const std::optional<double>& value) {
   series.value.push_back(*value);
 }
 
-void note_board(const std::vector<std::pair<double, BoardState>>& states, double zero, PowerTrace& trace) {
+void note_board(const std::vector<std::pair<double, DeviceState>>& states, double zero, PowerTrace& trace) {
   TraceSeries core{"core_clock_mhz", {}, {}}, memory{"memory_clock_mhz", {}, {}}, heat{"temperature_c", {}, {}},
       volts{"core_voltage_v", {}, {}};
   std::map<std::string, PowerTrace::Reason> open;
@@ -153,7 +153,7 @@ class TraceObserver : public Observer {
   std::thread thread_;
   std::atomic<bool> ended_;
   std::vector<SensorTrace> recorded_;  ///< the thread's until it has been joined
-  std::vector<std::pair<double, BoardState>> states_;
+  std::vector<std::pair<double, DeviceState>> states_;
   std::optional<std::pair<double, std::string>> settled_;
 };
 

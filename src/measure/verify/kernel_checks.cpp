@@ -61,10 +61,10 @@ KernelChecks::KernelChecks(const Problem& problem, Device& device, ProblemBuffer
 
 KernelChecks::~KernelChecks() = default;
 
-bool KernelChecks::verify(LoadedRound& round, const Configuration& configuration, Measurement& result) {
+bool KernelChecks::verify(LoadedIteration& round, const Configuration& configuration, Measurement& result) {
   struct Awaited {
     Checked* checked;
-    const LoadedRound::FirstLaunch* first;
+    const LoadedIteration::FirstLaunch* first;
   };
   std::map<std::size_t, Awaited> awaited;  // by what is bound for the launch
   for (const auto& [k, checked] : kernels_)
@@ -102,7 +102,7 @@ ExpectedOutputs KernelChecks::contents_of(const Kernel& kernel, const BufferName
   return contents;
 }
 
-void KernelChecks::compare_with_reference(Checked& checked, const LoadedRound::FirstLaunch& first,
+void KernelChecks::compare_with_reference(Checked& checked, const LoadedIteration::FirstLaunch& first,
                                           const ExpectedOutputs& inputs, const Configuration& configuration,
                                           Measurement& result, double& error) {
   const Verification& verification = checked.verification();
@@ -126,7 +126,7 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedRound::F
 }
 
 /// Configurations mostly give a kernel the same contents and scalars: what is expected of them is kept.
-const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedRound::FirstLaunch& first,
+const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIteration::FirstLaunch& first,
                                               const ExpectedOutputs& inputs, const Configuration& configuration) {
   Constants constants = constants_;
   for (const auto& [name, value] : first.variables) constants[name] = value;

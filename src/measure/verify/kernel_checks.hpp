@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ergotune/result.hpp"
-#include "measure/timing/loaded_round.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/verify/reference.hpp"
 
@@ -25,15 +25,15 @@ class KernelChecks {
   bool wanted() const { return !kernels_.empty(); }
   /// Leaves the buffers as the round does. False when a kernel is wrong: then the measurement says which. Quantity "error" is
   /// the largest relative error. Throws UserError when a reference does not run, DeviceError when the round does not.
-  bool verify(LoadedRound& round, const Configuration& configuration, Measurement& result);
+  bool verify(LoadedIteration& round, const Configuration& configuration, Measurement& result);
 
  private:
   /// A kernel with its reference, compiled when first needed.
   struct Checked;
-  void compare_with_reference(Checked& checked, const LoadedRound::FirstLaunch& first, const ExpectedOutputs& inputs,
+  void compare_with_reference(Checked& checked, const LoadedIteration::FirstLaunch& first, const ExpectedOutputs& inputs,
                               const Configuration& configuration, Measurement& result, double& error);
   ExpectedOutputs contents_of(const Kernel& kernel, const BufferNames& names) const;
-  const ExpectedOutputs& expected(Checked& checked, const LoadedRound::FirstLaunch& first,
+  const ExpectedOutputs& expected(Checked& checked, const LoadedIteration::FirstLaunch& first,
                                   const ExpectedOutputs& inputs, const Configuration& configuration);
   ExpectedOutputs run_reference(Checked& checked, const Constants& constants, const ExpectedOutputs& inputs,
                                 const Configuration& configuration);

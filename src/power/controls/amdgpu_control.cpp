@@ -11,7 +11,7 @@
 
 #include "power/controls/control_backends.hpp"
 #include "power/controls/control_sysfs.hpp"
-#include "power/sysfs_boards.hpp"
+#include "power/sysfs_devices.hpp"
 
 namespace ergotune {
 namespace {
@@ -38,7 +38,7 @@ std::vector<Level> parse_levels(const std::string& text) {
 }
 
 /// MI200 and MI300 boards, which have performance determinism (AMD's device numbers).
-bool has_ceiling(const Sysfs& sysfs, const DrmCard& card) {
+bool has_ceiling(const Sysfs& sysfs, const DrmDevice& card) {
   const std::string text = sysfs.read(card.device / "uevent").value_or("");
   const auto at = text.find("PCI_ID=1002:");
   unsigned number = 0;
@@ -47,9 +47,9 @@ bool has_ceiling(const Sysfs& sysfs, const DrmCard& card) {
 }
 
 /// Those whose levels can be set.
-std::vector<DrmCard> find_cards(const Sysfs& sysfs) {
-  auto cards = drm_cards(sysfs);
-  std::erase_if(cards, [&](const DrmCard& card) {
+std::vector<DrmDevice> find_drm_devices(const Sysfs& sysfs) {
+  auto cards = drm_devices(sysfs);
+  std::erase_if(cards, [&](const DrmDevice& card) {
     return !sysfs.exists(card.device / "power_dpm_force_performance_level");
   });
   return cards;
@@ -57,7 +57,7 @@ std::vector<DrmCard> find_cards(const Sysfs& sysfs) {
 
 class AmdgpuControl final : public Control {
  public:
-  AmdgpuControl(ControlEnvironment environment, const DrmCard& card)
+  AmdgpuControl(ControlEnvironment environment, const DrmDevice& card)
       : environment_(std::move(environment)),
         sysfs_(environment_.sysfs_root),
         card_(card.name),
@@ -172,7 +172,7 @@ class AmdgpuControl final : public Control {
     const char* wanted = ceiling_ ? kCeilingLevel : "manual";
     if (!level || *level == wanted) return {};
     return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"{}\"",
-                                               quantity_words(quantity), value, level_file().string(), *level, wanted)};
+                                               quantity_description(quantity), value, level_file().string(), *level, wanted)};
   }
 
   ControlResult restore(const RestoreStep& step) override {
@@ -252,7 +252,7 @@ class AmdgpuControl final : public Control {
 
 std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
                                              std::string& reason) {
-  for (const auto& card : find_cards(Sysfs(environment.sysfs_root)))
+  for (const auto& card : find_drm_devices(Sysfs(environment.sysfs_root)))
     if (id == "amdgpu" || id == "amdgpu:" + card.name)
       return std::make_unique<AmdgpuControl>(environment, card);
   reason = fmt::format("no such amdgpu card below {}", kDrm);
@@ -261,13 +261,13 @@ std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const Contro
 
 std::vector<std::string> list_amdgpu_controls(const ControlEnvironment& environment) {
   std::vector<std::string> ids;
-  for (const auto& card : find_cards(Sysfs(environment.sysfs_root))) ids.push_back("amdgpu:" + card.name);
+  for (const auto& card : find_drm_devices(Sysfs(environment.sysfs_root))) ids.push_back("amdgpu:" + card.name);
   return ids;
 }
 
 std::string find_amdgpu_control(const std::string& pci_address, const ControlEnvironment& environment) {
-  const auto cards = find_cards(Sysfs(environment.sysfs_root));
-  const DrmCard* card = card_at(cards, pci_address);
+  const auto cards = find_drm_devices(Sysfs(environment.sysfs_root));
+  const DrmDevice* card = card_at(cards, pci_address);
   return card ? "amdgpu:" + card->name : "";
 }
 

@@ -50,7 +50,7 @@ std::string to_string(ControlStatus status) {
   return "unknown";
 }
 
-std::string quantity_words(ControlQuantity quantity) {
+std::string quantity_description(ControlQuantity quantity) {
   switch (quantity) {
     case ControlQuantity::core_clock_mhz:
       return "core clock";
@@ -69,11 +69,11 @@ std::string quantity_unit(ControlQuantity quantity) {
 ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now) {
   const auto unit = quantity_unit(quantity);
   return {ControlStatus::failed,
-          fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_words(quantity), asked, unit, now, unit)};
+          fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_description(quantity), asked, unit, now, unit)};
 }
 
-std::string error_words(ControlQuantity quantity, double value, const std::string& reason) {
-  return fmt::format("{} {:g} {}: {}", quantity_words(quantity), value, quantity_unit(quantity), reason);
+std::string error_description(ControlQuantity quantity, double value, const std::string& reason) {
+  return fmt::format("{} {:g} {}: {}", quantity_description(quantity), value, quantity_unit(quantity), reason);
 }
 
 std::string Control::foreign_under_load(const std::vector<std::string>&, std::optional<double>) const { return {}; }
@@ -125,21 +125,21 @@ double nearest_value(const ControlRange& range, double value) {
 ControlResult check_value(ControlQuantity quantity, const ControlRange& range, double value) {
   if (!range.supported)
     return {ControlStatus::not_supported,
-            fmt::format("{} cannot be set on this device{}{}", quantity_words(quantity),
+            fmt::format("{} cannot be set on this device{}{}", quantity_description(quantity),
                         range.why_not.empty() ? "" : ": ", range.why_not)};
   const auto unit = quantity_unit(quantity);
   if (!std::isfinite(value))
-    return {ControlStatus::invalid_value, error_words(quantity, value, "not a finite number")};
+    return {ControlStatus::invalid_value, error_description(quantity, value, "not a finite number")};
   if (range.values.empty()) {
     if (value >= range.low && value <= range.high) return {};
     return {
         ControlStatus::invalid_value,
-        error_words(quantity, value, fmt::format("outside {:g} to {:g} {}", range.low, range.high, unit))};
+        error_description(quantity, value, fmt::format("outside {:g} to {:g} {}", range.low, range.high, unit))};
   }
   const double nearest = nearest_value(range, value);
   if (std::abs(nearest - value) < 0.5) return {};
   return {ControlStatus::invalid_value,
-          error_words(quantity, value,
+          error_description(quantity, value,
                       fmt::format("not supported; nearest is {:g} {} (of {} from {:g} to {:g})", nearest,
                                   unit, range.values.size(), range.values.front(), range.values.back()))};
 }

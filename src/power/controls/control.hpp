@@ -80,7 +80,7 @@ class Control {
   /// A sign that somebody else holds a lock or has changed a setting that cannot be read and so cannot be
   /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
-  /// The same from what a board shows only under load: `reasons` (BoardState::clock_reasons) and the clock that ran, seen
+  /// The same from what a board shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran, seen
   /// before this control has set anything. Empty where that tells nothing.
   virtual std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const;
   /// True where foreign_setting() may overlook a lock while the board is idle: then foreign_under_load() is to be asked
@@ -146,7 +146,7 @@ double nearest_value(const ControlRange& range, double value);
 /// True when they agree to `tolerance` or half a usual clock step (7.5 MHz), whichever is more.
 bool same_clock(double asked_mhz, double ran_mhz, double tolerance = 0.01);
 /// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was asked for against the one that was read
-/// under load; empty when it is the same_clock(). `reasons` are BoardState::clock_reasons ("power_cap") or their
+/// under load; empty when it is the same_clock(). `reasons` are DeviceState::clock_reasons ("power_cap") or their
 /// words: why it ran slower. What ran faster was not throttled, and has none.
 std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
                                    double tolerance = 0.01);

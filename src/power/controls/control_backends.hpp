@@ -15,9 +15,9 @@ inline constexpr std::array kControlQuantities = {
 inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";
 
 /// "core clock": for messages.
-std::string quantity_words(ControlQuantity quantity);
+std::string quantity_description(ControlQuantity quantity);
 /// "core clock 1410 MHz: <reason>".
-std::string error_words(ControlQuantity quantity, double value, const std::string& reason);
+std::string error_description(ControlQuantity quantity, double value, const std::string& reason);
 /// What Control::check() says where it reads back something else.
 ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now);
 

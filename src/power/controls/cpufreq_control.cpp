@@ -152,12 +152,12 @@ class CpufreqControl final : public Control {
 };
 
 /// The fastest core's clock: a kernel runs on some of them, and those that rest read low.
-class CpufreqMonitor : public BoardMonitor {
+class CpufreqMonitor : public DeviceMonitor {
  public:
   CpufreqMonitor(Sysfs sysfs, std::vector<Policy> policies)
       : sysfs_(std::move(sysfs)), policies_(std::move(policies)) {}
-  BoardState read() override {
-    BoardState state;
+  DeviceState read() override {
+    DeviceState state;
     for (const auto& policy : policies_) {
       const auto khz = sysfs_.read_integer(policy.folder / "scaling_cur_freq");
       if (!khz || *khz <= 0) continue;
@@ -173,7 +173,7 @@ class CpufreqMonitor : public BoardMonitor {
 
 }  // namespace
 
-std::unique_ptr<BoardMonitor> make_cpufreq_monitor() {
+std::unique_ptr<DeviceMonitor> make_cpufreq_monitor() {
   const auto sysfs = Sysfs::from_environment();
   auto policies = find_policies(sysfs);
   return policies.empty() ? nullptr : std::make_unique<CpufreqMonitor>(sysfs, std::move(policies));

@@ -74,7 +74,7 @@ std::vector<double> NvmlControl::list(Call call) {
 }
 
 NvmlControl::NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
-                         const nvml::Board& board)
+                         const nvml::NvmlDevice& board)
     : environment_(std::move(environment)), library_(std::move(library)), board_(board) {
   memory_clocks_ = list([&](unsigned* count, unsigned* mhz) {
     return nvml::call(library_->functions().supported_memory_clocks, board_.handle, count, mhz);
@@ -198,7 +198,7 @@ ControlResult NvmlControl::outcome(ControlQuantity quantity, double value, int c
   if (code == nvml::kOk) return {};
   std::string words = library_->error(code);
   if (code == nvml::kNoPermission) words += "; setting it needs root or the helper ergotuned";
-  return {status_of(code), error_words(quantity, value, words)};
+  return {status_of(code), error_description(quantity, value, words)};
 }
 
 ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
@@ -233,7 +233,7 @@ ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
   keep_settings();
   if (quantity != ControlQuantity::power_limit_w) return set_clock(quantity, value);
   if (!power_limit_saved_)
-    return {ControlStatus::not_supported, error_words(quantity, value, "the limit of now could not be read")};
+    return {ControlStatus::not_supported, error_description(quantity, value, "the limit of now could not be read")};
   return outcome(quantity, value,
                  library_->functions().set_power_limit(board_.handle,
                                                        static_cast<unsigned>(std::lround(value * 1e3))));
@@ -250,7 +250,7 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
     if (nvml::call(f.enforced_power_limit, board_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
     if (enforced * 1e-3 >= value - 0.5) return {};
     return {ControlStatus::failed,
-            error_words(quantity, value, fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
+            error_description(quantity, value, fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
                                                      "(a BMC or a limit of the module)", enforced * 1e-3))};
   }
   if (lock_taken_.contains(quantity) || !application_clocks_saved_) return {};
@@ -288,7 +288,7 @@ std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlE
                                            std::string& reason) {
   const auto library = nvml::Library::open_file(environment.nvml_library, &reason);
   if (!library) return nullptr;
-  const nvml::Board* board = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
+  const nvml::NvmlDevice* board = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
   if (board && !board->uuid.empty()) return std::make_unique<NvmlControl>(environment, library, *board);
   reason = board ? "the board does not tell its UUID" : "NVML knows no such board";
   return nullptr;
@@ -304,7 +304,7 @@ std::vector<std::string> list_nvml_controls(const ControlEnvironment& environmen
 std::string find_nvml_control(const std::string& uuid, const std::string& pci_address,
                               const ControlEnvironment& environment) {
   const auto library = nvml::Library::open_file(environment.nvml_library);
-  const nvml::Board* board = library ? library->match(uuid, pci_address) : nullptr;
+  const nvml::NvmlDevice* board = library ? library->match(uuid, pci_address) : nullptr;
   return board ? fmt::format("nvml:{}", board->index) : "";
 }
 

@@ -15,7 +15,7 @@ namespace ergotune {
 class NvmlControl final : public Control {
  public:
   NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
-              const nvml::Board& board);
+              const nvml::NvmlDevice& board);
 
   std::string id() const override;
   std::string reopen_id() const override { return "nvml:" + board_.uuid; }
@@ -61,7 +61,7 @@ class NvmlControl final : public Control {
 
   ControlEnvironment environment_;
   std::shared_ptr<const nvml::Library> library_;
-  nvml::Board board_;
+  nvml::NvmlDevice board_;
   std::vector<double> memory_clocks_;
   std::map<unsigned, std::vector<double>> core_clocks_;
   int list_failure_ = nvml::kOk;  // of the last list that was asked for

@@ -7,7 +7,7 @@
 
 #include "power/controls/control_backends.hpp"
 #include "power/controls/control_sysfs.hpp"
-#include "power/sysfs_boards.hpp"
+#include "power/sysfs_devices.hpp"
 
 namespace ergotune {
 namespace {

@@ -273,18 +273,18 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   auto& state = *state_;
   if (state.ended)
     return {ControlStatus::failed,
-            error_words(quantity, value,
+            error_description(quantity, value,
                         state.ended_because.empty() ? "the control session has ended" : state.ended_because)};
   if (const auto now = state.current.find(quantity); now != state.current.end() && now->second == value)
     return {};
   if (!state.control->guarded_elsewhere()) {
     if (!state.ensure_guardian())
-      return {ControlStatus::failed, error_words(quantity, value, state.ended_because)};
+      return {ControlStatus::failed, error_description(quantity, value, state.ended_because)};
     try {
       state.touch(quantity);
     } catch (const std::exception& error) {
       return {ControlStatus::failed,
-              error_words(quantity, value,
+              error_description(quantity, value,
                           fmt::format("not set, because the journal cannot be written: {}", error.what()))};
     }
   }
@@ -297,7 +297,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
         result.message = "the driver took it without complaint, but it is not in force: " + result.message;
     }
   } catch (const std::exception& error) {
-    result = {ControlStatus::failed, error_words(quantity, value, error.what())};
+    result = {ControlStatus::failed, error_description(quantity, value, error.what())};
   }
   ++state.changes;
   if (result.ok()) {
@@ -315,7 +315,7 @@ ControlResult ControlSession::check() {
     try {
       if (auto result = state_->control->check(quantity, value); !result.ok()) return result;
     } catch (const std::exception& error) {
-      return {ControlStatus::failed, error_words(quantity, value, error.what())};
+      return {ControlStatus::failed, error_description(quantity, value, error.what())};
     }
   }
   return {};

@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-std::string step_words(const RestoreStep& step) {
+std::string step_description(const RestoreStep& step) {
   if (step.value.empty()) return step.kind + (step.target.empty() ? "" : " " + step.target);
   return fmt::format("{} {} = \"{}\"", step.kind, step.target, step.value);
 }
@@ -92,13 +92,13 @@ class Restoring {
   void set(std::size_t position, ControlResult result) {
     auto& outcome = report.outcomes[position];
     outcome.result = std::move(result);
-    outcome.words = step_words(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
+    outcome.words = step_description(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
   }
   void try_step(std::size_t position) {
     auto& outcome = report.outcomes[position];
     if (restarted_ && (outcome.step.quantity || !round_.replay_after_restart)) {
       outcome.result = {};
-      outcome.words = step_words(outcome.step) + ": the change vanished with the restart of the machine";
+      outcome.words = step_description(outcome.step) + ": the change vanished with the restart of the machine";
       return;
     }
     tell(position);
@@ -159,7 +159,7 @@ std::string reset_locks(Control& control) {
     for (const RestoreStep& step : control.snapshot()) {
       if (!step.quantity || !step.value.empty()) continue;  // without a value: a lock, which is reset
       const ControlResult result = control.restore(step);
-      done += fmt::format("; {} of {} {}", step_words(step), control.id(), result.ok() ? "were reset" : "could not be reset: " + result.message);
+      done += fmt::format("; {} of {} {}", step_description(step), control.id(), result.ok() ? "were reset" : "could not be reset: " + result.message);
     }
   } catch (const std::exception& error) {
     done += fmt::format("; the clock locks of {} could not be reset: {}", control.id(), error.what());

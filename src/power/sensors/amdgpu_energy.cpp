@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-std::filesystem::path metrics_file(const DrmCard& card) { return card.device / "gpu_metrics"; }
+std::filesystem::path metrics_file(const DrmDevice& card) { return card.device / "gpu_metrics"; }
 
 /// s since the machine was started, its sleep included.
 double boot_seconds() {
@@ -25,7 +25,7 @@ double boot_seconds() {
 
 class AmdgpuEnergy final : public SysfsSensor {
  public:
-  AmdgpuEnergy(const Sysfs& sysfs, SensorInfo info, DrmCard card)
+  AmdgpuEnergy(const Sysfs& sysfs, SensorInfo info, DrmDevice card)
       : SysfsSensor(sysfs, std::move(info)), card_(std::move(card)) {}
 
   ReadStatus read(std::vector<Reading>& out) override {
@@ -53,7 +53,7 @@ class AmdgpuEnergy final : public SysfsSensor {
   }
 
  private:
-  DrmCard card_;
+  DrmDevice card_;
   double last_ = 0;
 };
 
@@ -80,7 +80,7 @@ std::vector<std::string> reasons_in(std::uint64_t status) {
 
 }  // namespace
 
-std::optional<GpuMetrics> read_gpu_metrics(const Sysfs& sysfs, const DrmCard& card, std::string& reason) {
+std::optional<GpuMetrics> read_gpu_metrics(const Sysfs& sysfs, const DrmDevice& card, std::string& reason) {
   const auto bytes = read_file(sysfs.real(metrics_file(card)));
   if (!bytes) {
     reason = "it cannot be read";
@@ -92,7 +92,7 @@ std::optional<GpuMetrics> read_gpu_metrics(const Sysfs& sysfs, const DrmCard& ca
 std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::string>& notes) {
   std::vector<SensorInfo> found;
   bool silent_die = false;
-  for (const DrmCard& card : drm_cards(sysfs)) {
+  for (const DrmDevice& card : drm_devices(sysfs)) {
     if (!sysfs.exists(metrics_file(card))) continue;
     const auto missing = [&](const std::string& why) {
       notes.push_back(fmt::format("amdgpu: {} gives no energy: {}", metrics_file(card).string(), why));
@@ -125,11 +125,11 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
   return found;
 }
 
-std::unique_ptr<Sensor> open_amdgpu_energy(const Sysfs& sysfs, const SensorInfo& info, const DrmCard& card) {
+std::unique_ptr<Sensor> open_amdgpu_energy(const Sysfs& sysfs, const SensorInfo& info, const DrmDevice& card) {
   return std::make_unique<AmdgpuEnergy>(sysfs, info, card);
 }
 
-void AmdgpuThrottle::note(const GpuMetrics& metrics, BoardState& state) {
+void AmdgpuThrottle::note(const GpuMetrics& metrics, DeviceState& state) {
   if (metrics.throttle_status)
     for (std::string& reason : reasons_in(*metrics.throttle_status)) state.clock_reasons.push_back(std::move(reason));
   const auto last = std::exchange(last_, metrics.residency);

@@ -9,14 +9,14 @@ namespace ergotune {
 namespace {
 
 /// One whose power can be read.
-struct Card : DrmCard {
+struct Card : DrmDevice {
   std::filesystem::path hwmon;
   std::string power_file;  ///< power1_average or power1_input
 };
 
-std::vector<Card> find_cards(const Sysfs& sysfs) {
+std::vector<Card> find_drm_devices(const Sysfs& sysfs) {
   std::vector<Card> cards;
-  for (const auto& card : drm_cards(sysfs)) {
+  for (const auto& card : drm_devices(sysfs)) {
     for (const auto& hwmon : sysfs.list(card.device / "hwmon")) {
       const auto folder = card.device / "hwmon" / hwmon;
       if (sysfs.read(folder / "name").value_or("amdgpu") != "amdgpu") continue;
@@ -48,11 +48,11 @@ class AmdgpuSensor : public SysfsSensor {
   std::filesystem::path file_;
 };
 
-class AmdgpuMonitor : public BoardMonitor {
+class AmdgpuMonitor : public DeviceMonitor {
  public:
   AmdgpuMonitor(Sysfs sysfs, Card card) : sysfs_(std::move(sysfs)), card_(std::move(card)) {}
-  BoardState read() override {
-    BoardState state;
+  DeviceState read() override {
+    DeviceState state;
     state.core_clock_mhz = scaled("freq1_input", 1e-6);
     state.memory_clock_mhz = scaled("freq2_input", 1e-6);
     state.temperature_c = scaled("temp1_input", 1e-3);
@@ -108,7 +108,7 @@ class AmdgpuFamily : public SensorFamily {
   std::vector<SensorInfo> list(std::vector<std::string>& notes) override {
     std::vector<SensorInfo> found;
     const auto energy = list_amdgpu_energy(sysfs_, notes);
-    for (const auto& card : find_cards(sysfs_)) found.push_back(describe(card));
+    for (const auto& card : find_drm_devices(sysfs_)) found.push_back(describe(card));
     found.insert(found.begin(), energy.begin(), energy.end());  // the best first
     if (found.empty()) notes.push_back(fmt::format("amdgpu: no card with a power or energy reading below {}", kDrm));
     return found;
@@ -117,9 +117,9 @@ class AmdgpuFamily : public SensorFamily {
   std::unique_ptr<Sensor> open(const std::string& id) override {
     std::vector<std::string> notes;
     const SensorInfo info = choose_sensor(id, "amdgpu", list(notes), notes);
-    for (const DrmCard& card : drm_cards(sysfs_))
+    for (const DrmDevice& card : drm_devices(sysfs_))
       if (info.id == "amdgpu:" + card.name + "/energy") return open_amdgpu_energy(sysfs_, info, card);
-    for (const auto& card : find_cards(sysfs_))
+    for (const auto& card : find_drm_devices(sysfs_))
       if (info.id == "amdgpu:" + card.name)
         return std::make_unique<AmdgpuSensor>(sysfs_, info, card.hwmon / card.power_file);
     throw UserError(fmt::format("the sensor \"{}\" has just gone", id));
@@ -137,14 +137,14 @@ class AmdgpuFamily : public SensorFamily {
     return sensors;
   }
 
-  std::unique_ptr<BoardMonitor> monitor(const std::string&, const std::string& pci_address) override {
-    for (const auto& card : find_cards(sysfs_))
+  std::unique_ptr<DeviceMonitor> monitor(const std::string&, const std::string& pci_address) override {
+    for (const auto& card : find_drm_devices(sysfs_))
       if (!pci_address.empty() && card.pci_address == normalise_pci_address(pci_address))
         return std::make_unique<AmdgpuMonitor>(sysfs_, card);
     return nullptr;
   }
-  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
-    for (const auto& card : find_cards(sysfs_))
+  std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) override {
+    for (const auto& card : find_drm_devices(sysfs_))
       if (control == "amdgpu" || control == "amdgpu:" + card.name)
         return std::make_unique<AmdgpuMonitor>(sysfs_, card);
     return nullptr;

@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-using nvml::Board;
+using nvml::NvmlDevice;
 using nvml::Library;
 
 enum class Role { energy, samples, instant, average };
@@ -36,7 +36,7 @@ std::string name_of(Role role) {
 
 /// What is known of a board's generation before it has been calibrated. Windows differ from board to board,
 /// so these are only where to start.
-SensorInfo known_semantics(const Library& library, const Board& board, Role role) {
+SensorInfo known_semantics(const Library& library, const NvmlDevice& board, Role role) {
   SensorInfo info;
   info.id = fmt::format("nvml:{}/{}", board.index, name_of(role));
   info.scope = SensorScope::board;
@@ -97,7 +97,7 @@ SensorInfo known_semantics(const Library& library, const Board& board, Role role
 /// Common to the four: who it is, and failures in words.
 class NvmlSensor : public Sensor {
  public:
-  NvmlSensor(std::shared_ptr<const Library> library, const Board& board, SensorInfo info)
+  NvmlSensor(std::shared_ptr<const Library> library, const NvmlDevice& board, SensorInfo info)
       : library_(std::move(library)), board_(board), info_(std::move(info)) {}
   const SensorInfo& info() const override { return info_; }
   void set_info(const SensorInfo& info) override { info_ = info; }
@@ -137,7 +137,7 @@ class NvmlSensor : public Sensor {
   }
 
   std::shared_ptr<const Library> library_;
-  Board board_;
+  NvmlDevice board_;
   SensorInfo info_;
   std::string error_;
 
@@ -218,7 +218,7 @@ class SampleBuffer : public NvmlSensor {
 /// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage where a board has no fields.
 class PowerValue : public NvmlSensor {
  public:
-  PowerValue(std::shared_ptr<const Library> library, const Board& board, SensorInfo info, std::uint32_t field)
+  PowerValue(std::shared_ptr<const Library> library, const NvmlDevice& board, SensorInfo info, std::uint32_t field)
       : NvmlSensor(std::move(library), board, std::move(info)), field_(field) {}
   ReadStatus read(std::vector<Reading>& out) override {
     double watts{};
@@ -253,7 +253,7 @@ class PowerValue : public NvmlSensor {
   std::uint32_t field_;
 };
 
-std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, const Board& board, Role role) {
+std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, const NvmlDevice& board, Role role) {
   SensorInfo info = known_semantics(*library, board, role);
   switch (role) {
     case Role::energy:
@@ -286,7 +286,7 @@ bool answers(Sensor& sensor, std::vector<std::string>& notes) {
 }
 
 std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library,
-                                                const Board& board, std::vector<std::string>& notes) {
+                                                const NvmlDevice& board, std::vector<std::string>& notes) {
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const Role role : kRoles) {
     if (role == Role::average && board.architecture != 0 && board.architecture < nvml::kAmpere) continue;
@@ -319,7 +319,7 @@ class NvmlFamily : public SensorFamily {
     if (!library) throw UserError(fmt::format("sensor {}: NVML does not open: {}", id, reason));
     const std::string rest = id.find(':') == std::string::npos ? "" : id.substr(id.find(':') + 1);
     const std::string key = rest.substr(0, rest.find('/'));
-    const Board* board = library->find(key);
+    const NvmlDevice* board = library->find(key);
     if (!board) {
       std::string there;
       for (const auto& b : library->boards())
@@ -358,7 +358,7 @@ class NvmlFamily : public SensorFamily {
       notes.push_back("NVML (NVIDIA boards): " + reason);
       return {};
     }
-    const Board* board = library->match(uuid, pci_address);
+    const NvmlDevice* board = library->match(uuid, pci_address);
     if (!board) {
       notes.push_back(
           fmt::format("NVML (NVIDIA boards): none of its {} boards has this device's UUID or PCI address",
@@ -368,10 +368,10 @@ class NvmlFamily : public SensorFamily {
     return sensors_of(library, *board, notes);
   }
 
-  std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string& pci_address) override {
+  std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string& pci_address) override {
     return make_nvml_monitor(uuid, pci_address);
   }
-  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+  std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) override {
     if (control == "nvml") return make_nvml_monitor("0");
     return control.starts_with("nvml:") ? make_nvml_monitor(control.substr(5)) : nullptr;
   }

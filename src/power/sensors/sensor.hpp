@@ -77,7 +77,7 @@ class Sensor {
 };
 
 /// What the board is doing beside its power: read along with every measurement.
-struct BoardState {
+struct DeviceState {
   std::optional<double> core_clock_mhz, memory_clock_mhz, temperature_c, core_voltage_v, power_w, power_limit_w;
   /// Why the clocks are what they are: power_cap, thermal, hardware_slowdown, power_brake, idle, sync_boost ...
   std::vector<std::string> clock_reasons;
@@ -87,10 +87,10 @@ struct BoardState {
   std::optional<std::vector<int>> foreign_processes;
 };
 
-class BoardMonitor {
+class DeviceMonitor {
  public:
-  virtual ~BoardMonitor() = default;
-  virtual BoardState read() = 0;
+  virtual ~DeviceMonitor() = default;
+  virtual DeviceState read() = 0;
 };
 
 /// Sensors that are here, by id; never throws.
@@ -102,8 +102,8 @@ std::unique_ptr<Sensor> open_sensor(const std::string& id);
 std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid, const std::string& pci_address,
                                                         bool is_cpu, std::vector<std::string>* looked_for = nullptr);
 /// The monitor of a device; nullptr when the driver offers none.
-std::unique_ptr<BoardMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address);
+std::unique_ptr<DeviceMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address);
 /// The monitor of what a control sets, by the control's reopen_id(); nullptr when there is none.
-std::unique_ptr<BoardMonitor> monitor_for_control(const std::string& id);
+std::unique_ptr<DeviceMonitor> monitor_for_control(const std::string& id);
 
 }  // namespace ergotune

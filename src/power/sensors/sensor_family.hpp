@@ -24,13 +24,13 @@ class SensorFamily {
                                                           const std::string& pci_address, bool is_cpu,
                                                           std::vector<std::string>& notes) = 0;
   /// The monitor of a device; nullptr when this family has none.
-  virtual std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string& pci_address) {
+  virtual std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string& pci_address) {
     (void)uuid;
     (void)pci_address;
     return nullptr;
   }
   /// The monitor of what a control of this family's driver sets, by the control's id; nullptr for others' controls.
-  virtual std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) {
+  virtual std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) {
     (void)control;
     return nullptr;
   }
@@ -39,9 +39,9 @@ class SensorFamily {
 std::unique_ptr<SensorFamily> make_nvml_family();
 std::unique_ptr<SensorFamily> make_command_family();
 /// The clock of the CPU; nullptr where there are no frequency policies.
-std::unique_ptr<BoardMonitor> make_cpufreq_monitor();
+std::unique_ptr<DeviceMonitor> make_cpufreq_monitor();
 /// The monitor of an NVML board: by UUID or PCI address, or by name ("0", a UUID).
-std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& name);
-std::unique_ptr<BoardMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address);
+std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& name);
+std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address);
 
 }  // namespace ergotune

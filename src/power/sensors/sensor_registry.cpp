@@ -72,13 +72,13 @@ std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
   return sensors;
 }
 
-std::unique_ptr<BoardMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address) {
+std::unique_ptr<DeviceMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address) {
   for (const auto& family : make_families())
     if (auto monitor = family->monitor(uuid, pci_address)) return monitor;
   return nullptr;
 }
 
-std::unique_ptr<BoardMonitor> monitor_for_control(const std::string& id) {
+std::unique_ptr<DeviceMonitor> monitor_for_control(const std::string& id) {
   for (const auto& family : make_families())
     if (auto monitor = family->monitor_of(id)) return monitor;
   return id == "cpufreq" ? make_cpufreq_monitor() : nullptr;

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "power/sysfs_boards.hpp"
+#include "power/sysfs_devices.hpp"
 #include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
@@ -112,7 +112,7 @@ class TegraSensor : public SysfsSensor {
   Rail rail_;
 };
 
-class TegraMonitor : public BoardMonitor {
+class TegraMonitor : public DeviceMonitor {
  public:
   TegraMonitor(Sysfs sysfs, fs::path devfreq) : sysfs_(std::move(sysfs)), devfreq_(std::move(devfreq)) {
     constexpr std::string_view kThermal = "/sys/class/thermal";
@@ -121,8 +121,8 @@ class TegraMonitor : public BoardMonitor {
       if (type == "GPU-therm" || type == "gpu-thermal") temperature_ = fs::path(kThermal) / entry / "temp";
     }
   }
-  BoardState read() override {
-    BoardState state;
+  DeviceState read() override {
+    DeviceState state;
     if (const auto hertz = sysfs_.read_integer(devfreq_ / "cur_freq"); hertz && *hertz > 0)
       state.core_clock_mhz = static_cast<double>(*hertz) * 1e-6;
     // a thermal zone of a sleeping GPU gives an error, older ones -256000
@@ -189,15 +189,15 @@ class TegraFamily : public SensorFamily {
     return sensors;
   }
 
-  std::unique_ptr<BoardMonitor> monitor(const std::string& uuid, const std::string&) override {
+  std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string&) override {
     return uuid.empty() ? nullptr : gpu_monitor();  // the CPU: these are the GPU's clock and temperature
   }
-  std::unique_ptr<BoardMonitor> monitor_of(const std::string& control) override {
+  std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) override {
     return control == "tegra" ? gpu_monitor() : nullptr;
   }
 
  private:
-  std::unique_ptr<BoardMonitor> gpu_monitor() const {
+  std::unique_ptr<DeviceMonitor> gpu_monitor() const {
     const fs::path folder = tegra_devfreq(sysfs_);
     return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
   }

@@ -52,7 +52,7 @@ const std::array kTable{
             &S::precision,
             "",
             results_in_fixed_text,
-            "Wanted half-width of the 95 % interval over the value",
+            "ConfigurationRequest half-width of the 95 % interval over the value",
             {},
             0,
             true},
@@ -143,9 +143,9 @@ std::string words_for(const std::vector<Value>&) { return "a list"; }
 std::string words_for(const std::map<std::string, Value>&) { return "a table"; }
 
 /// Gives one value to a member of its kind.
-class Giver {
+class Setter {
  public:
-  Giver(Settings& settings, const Setting& setting, const GivenValue& given, const std::string& what)
+  Setter(Settings& settings, const Setting& setting, const GivenValue& given, const std::string& what)
       : settings_(settings), setting_(setting), given_(given), what_(what) {}
 
   void operator()(bool Settings::*member) const {
@@ -312,10 +312,10 @@ std::vector<std::string> setting_names() {
 }
 
 void give(Settings& settings, const Setting& setting, const GivenValue& value, const std::string& what) {
-  std::visit(Giver(settings, setting, value, what), setting.member);
+  std::visit(Setter(settings, setting, value, what), setting.member);
 }
 
-void give_words(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
+void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
                 const std::string& what) {
   if (std::holds_alternative<std::map<std::string, Value> Settings::*>(setting.member)) {
     std::map<std::string, Value> values;
@@ -376,7 +376,7 @@ bool is_default(const Settings& settings, const Setting& setting) {
   return std::visit([&](auto member) { return settings.*member == defaults.*member; }, setting.member);
 }
 
-std::string default_words(const Setting& setting) {
+std::string default_text(const Setting& setting) {
   if (!setting.otherwise.empty()) return std::string(setting.otherwise);
   const std::string words =
       std::visit([](const auto& value) { return words_of(value); }, value_of(Settings(), setting));

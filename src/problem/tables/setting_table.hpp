@@ -61,7 +61,7 @@ using GivenValue = std::variant<Value, std::vector<Value>, std::map<std::string,
 /// bounds. Another strategy forgets the options of the one before; options are added to those that are there.
 void give(Settings& settings, const Setting& setting, const GivenValue& value, const std::string& what);
 /// The same from the words of a command line: several for a list; seconds may be written 500ms, 8s, 2min or 1h.
-void give_words(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
+void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
                 const std::string& what);
 /// Throws UserError where settings contradict each other.
 void check_settings(const Settings& settings);
@@ -69,7 +69,7 @@ void check_settings(const Settings& settings);
 GivenValue value_of(const Settings& settings, const Setting& setting);
 bool is_default(const Settings& settings, const Setting& setting);
 /// The default as help and documents tell it: "0.01", "30 s", "one per core"; empty where there is nothing to say.
-std::string default_words(const Setting& setting);
+std::string default_text(const Setting& setting);
 
 /// How results were measured, as sessions are found by it: every setting that determines them. `energy`: it is measured
 /// too.

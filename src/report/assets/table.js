@@ -72,7 +72,7 @@ function detailOf(box, i, all) {
       [n, show(rows.values(n)[i], unitOf(n), 6), (h => h > 0 ? '± ' + show(h, unitOf(n), 2) : '')((rows.halfWidths.get(n) || [])[i])]), [1]);
     return;
   }
-  box.append(words(all.status + (all.confirmation_rounds ? `, confirmed in ${all.confirmation_rounds} rounds` : '')));
+  box.append(words(all.status + (all.confirmation_repeats ? `, confirmed in ${all.confirmation_repeats} rounds` : '')));
   if (all.message) box.append(element('pre', {}, all.message));
   for (const warning of all.warnings || []) box.append(words('note: ' + warning));
   table(box, ['quantity', 'value', '95 %', 'n', 'how'], quantityRows(all), [1, 3]);

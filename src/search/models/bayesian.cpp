@@ -16,8 +16,8 @@
 #include "search/heuristics/moves.hpp"
 #include "search/models/prior_features.hpp"
 #include "search/strategy_base.hpp"
-#include "search/models/thought.hpp"
-#include "search/twins.hpp"
+#include "search/models/overhead_budget.hpp"
+#include "search/inactive_parameters.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -78,7 +78,7 @@ class Bayesian : public StrategyBase {
       return;
     }
     for (std::size_t i = 0; i < wanted; ++i) {
-      const bool thinks = model_.pool().empty() || thought_.affordable(Thought::Account::steps);
+      const bool thinks = model_.pool().empty() || thought_.affordable(OverheadBudget::Account::steps);
       if (thinks) update();
       if (!(thinks ? step() : quick_step())) break;
     }
@@ -173,13 +173,13 @@ class Bayesian : public StrategyBase {
 
   void update() {
     const double before = static_cast<double>(observations_.size() * model_.pool().size());
-    thought_.charge(Thought::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
+    thought_.charge(OverheadBudget::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
     model_.set_values(model_values());
     const std::size_t n = observations_.size();
-    const bool rare = model_.pool().empty() || thought_.affordable(Thought::Account::fits);
+    const bool rare = model_.pool().empty() || thought_.affordable(OverheadBudget::Account::fits);
     const bool fit_due = n >= next_fit_ && rare;
     if (fit_due) {
-      thought_.charge(Thought::Account::fits, model_.operations_of_fit(), [&] { model_.fit(); });
+      thought_.charge(OverheadBudget::Account::fits, model_.operations_of_fit(), [&] { model_.fit(); });
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
@@ -190,16 +190,16 @@ class Bayesian : public StrategyBase {
     const bool stale = !candidates_.whole() && (fit_due || (improved_ && rare));
     const double rebuilt = static_cast<double>(affordable * (n * n / 2 + kDrawn));
     if (model_.pool().empty() || stale || (rare && model_.pool().size() > 2 * affordable)) {
-      thought_.charge(Thought::Account::fits, rebuilt, [&] {
+      thought_.charge(OverheadBudget::Account::fits, rebuilt, [&] {
         std::vector<ConfigurationIndex> pool = candidates_.draw(memory(), best_known(10), promising_, random(), affordable);
         prior_.expect(pool);
         model_.set_pool(std::move(pool));
       });
       improved_ = false;
     } else if (fit_due) {
-      thought_.charge(Thought::Account::fits, rebuilt, [&] { model_.refit_pool(); });
+      thought_.charge(OverheadBudget::Account::fits, rebuilt, [&] { model_.refit_pool(); });
     }
-    thought_.charge(Thought::Account::steps, 2 * static_cast<double>(n * model_.pool().size()),
+    thought_.charge(OverheadBudget::Account::steps, 2 * static_cast<double>(n * model_.pool().size()),
                     [&] { model_.predict(mean_, deviation_); });
   }
 
@@ -349,11 +349,11 @@ class Bayesian : public StrategyBase {
   }
 
   GaussianProcess model_;
-  Twins twins_;
+  InactiveParameters twins_;
   Candidates candidates_;
   PriorFeatures prior_;
   Moves moves_;
-  Thought thought_;
+  OverheadBudget thought_;
   std::vector<Observation> observations_;
   std::vector<std::pair<double, ConfigurationIndex>> waiting_, best_;  ///< told, not taken in; the best told, in order
   std::unordered_map<ConfigurationIndex, std::size_t> places_;

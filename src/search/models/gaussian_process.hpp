@@ -50,7 +50,7 @@ class GaussianProcess {
   /// anything is observed.
   void add_feature(std::function<float(ConfigurationIndex)> value, double length);
   /// Share of the values' variance that the model foretells, each from all the others.
-  double foretold() const;
+  double cross_validated_r2() const;
   /// Multiplications that it takes, about.
   double operations_of_fit() const;
   void refit_pool();

@@ -118,7 +118,7 @@ void GaussianProcess::add_feature(std::function<float(ConfigurationIndex)> value
   s.build_tables();
 }
 
-double GaussianProcess::foretold() const {
+double GaussianProcess::cross_validated_r2() const {
   const State& s = *state_;
   const auto n = static_cast<Eigen::Index>(s.observed.size());
   if (n < 3 || s.values.size() != n) return 0;

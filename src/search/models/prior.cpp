@@ -12,7 +12,7 @@ namespace ergotune {
 namespace {
 
 /// Per parameter of the space: where the recording has it, and the position of each recorded value.
-struct Meeting {
+struct ParameterMapping {
   std::optional<std::size_t> column;
   std::vector<std::optional<std::uint32_t>> position_of;
   std::uint32_t otherwise = 0;
@@ -24,10 +24,10 @@ std::optional<std::uint32_t> position_of(const Parameter& parameter, const Value
   return static_cast<std::uint32_t>(found - parameter.values.begin());
 }
 
-std::vector<Meeting> meet(const Recording& recording, const SearchSpace& space) {
-  std::vector<Meeting> meetings;
+std::vector<ParameterMapping> meet(const Recording& recording, const SearchSpace& space) {
+  std::vector<ParameterMapping> meetings;
   for (const Parameter& parameter : space.parameters()) {
-    Meeting& meeting = meetings.emplace_back();
+    ParameterMapping& meeting = meetings.emplace_back();
     if (parameter.default_value) meeting.otherwise = position_of(parameter, *parameter.default_value).value_or(0);
     for (std::size_t c = 0; c < recording.parameters.size(); ++c) {
       if (recording.parameters[c].name != parameter.name) continue;
@@ -46,8 +46,8 @@ PriorResults prior_results(const Recording& recording, const SearchSpace& space,
   PriorResults prior;
   prior.name = recording.file.empty() ? recording.name : recording.file.filename().string();
   if (!recording.device.empty()) prior.name += fmt::format(" on {}", recording.device);
-  const std::vector<Meeting> meetings = meet(recording, space);
-  const bool any = std::any_of(meetings.begin(), meetings.end(), [](const Meeting& m) { return m.column.has_value(); });
+  const std::vector<ParameterMapping> meetings = meet(recording, space);
+  const bool any = std::any_of(meetings.begin(), meetings.end(), [](const ParameterMapping& m) { return m.column.has_value(); });
   if (!any) return prior;
 
   std::map<ConfigurationIndex, Outcome> outcomes;
@@ -56,7 +56,7 @@ PriorResults prior_results(const Recording& recording, const SearchSpace& space,
   for (std::size_t row = 0; row < recording.size(); ++row) {
     bool inside = true;
     for (std::size_t p = 0; p < meetings.size() && inside; ++p) {
-      const Meeting& meeting = meetings[p];
+      const ParameterMapping& meeting = meetings[p];
       const auto at = meeting.column ? meeting.position_of[recording.position(row)[*meeting.column]]
                                      : std::optional(meeting.otherwise);
       inside = at.has_value();

@@ -74,7 +74,7 @@ void PriorFeatures::add(const PriorResults& prior) {
   source.model.set_values(values);
   source.model.fit(2);
   source.model.refit_pool();
-  if (known.size() >= kJudged && source.model.foretold() < kForetold) return;
+  if (known.size() >= kJudged && source.model.cross_validated_r2() < kForetold) return;
   sources_.push_back(std::move(source));
 }
 

@@ -35,7 +35,7 @@ void LevelChooser::find_leaves(const Program& program) {
   for (const auto id : plan_.operations) {
     const Code code = program.at(id).code;
     if (code != Code::variable && code != Code::position) continue;
-    leaves_.push_back({columns_.column(id), value_words(program, id)});
+    leaves_.push_back({columns_.column(id), value_description(program, id)});
     const auto& outputs = plan_.outputs;
     all_differ_ = all_differ_ || std::find(outputs.begin(), outputs.end(), id) != outputs.end();
     if (code == Code::variable && !program.at(id).real)

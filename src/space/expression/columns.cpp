@@ -304,7 +304,7 @@ void Columns::evaluate_real(const Operation& operation, std::int64_t* out, std::
   if (!real_arithmetic(operation.code, columns)) real_to_integer(operation.code, columns);
 }
 
-std::vector<std::int64_t> value_words(const program::Program& program, OperationId variable) {
+std::vector<std::int64_t> value_description(const program::Program& program, OperationId variable) {
   const Operation& operation = program.at(variable);
   const auto& values = program.parameters()[static_cast<std::size_t>(operation.a)].values;
   std::vector<std::int64_t> words;

@@ -37,6 +37,6 @@ class Columns {
 };
 
 /// Bits of each value of a parameter, as its `variable` operation gives them.
-std::vector<std::int64_t> value_words(const program::Program& program, program::OperationId variable);
+std::vector<std::int64_t> value_description(const program::Program& program, program::OperationId variable);
 
 }  // namespace ergotune

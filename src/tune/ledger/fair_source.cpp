@@ -6,16 +6,16 @@
 
 namespace ergotune {
 
-std::vector<Wanted> FairSource::next(std::size_t room) {
-  std::vector<Wanted> list;
+std::vector<ConfigurationRequest> FairSource::next(std::size_t room) {
+  std::vector<ConfigurationRequest> list;
   const double now = host_seconds();
   if (reference_ && now - looked_at_ >= std::min(kLook, every_ / 4)) {
     looked_at_ = now;
-    for (const BoardShare& board : ledger_.evaluator().boards()) {
+    for (const DeviceShare& board : ledger_.evaluator().boards()) {
       const auto measured = measured_at_.find(board.board);
       if (board.lost || (measured != measured_at_.end() && now - measured->second < every_)) continue;
       measured_at_[board.board] = now;
-      Wanted wanted;
+      ConfigurationRequest wanted;
       wanted.index = *reference_;
       wanted.kind = RowKind::reference;
       wanted.board = board.board;
@@ -23,12 +23,12 @@ std::vector<Wanted> FairSource::next(std::size_t room) {
     }
   }
   if (list.size() >= room) return list;
-  std::vector<Wanted> searched = search_.next(room - list.size());
-  for (Wanted& wanted : searched) list.push_back(std::move(wanted));
+  std::vector<ConfigurationRequest> searched = search_.next(room - list.size());
+  for (ConfigurationRequest& wanted : searched) list.push_back(std::move(wanted));
   return list;
 }
 
-void FairSource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+void FairSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   if (wanted.kind != RowKind::reference) search_.take(wanted, measurement, fresh);
 }
 

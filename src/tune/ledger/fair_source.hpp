@@ -18,8 +18,8 @@ class FairSource : public Source {
   FairSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every)
       : search_(search), ledger_(ledger), reference_(reference), every_(every) {}
 
-  std::vector<Wanted> next(std::size_t room) override;
-  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::vector<ConfigurationRequest> next(std::size_t room) override;
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override { return search_.stop(); }
 
  private:

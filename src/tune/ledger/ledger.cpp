@@ -103,7 +103,7 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
   if (options_.further_metrics) options_.further_metrics(measurement, configuration);
 }
 
-std::optional<Measurement> Ledger::levelled(const Entry& entry) const {
+std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) const {
   if (!factors_.several() || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
   if (!factors_.level(level, entry.board)) return std::nullopt;
@@ -111,13 +111,13 @@ std::optional<Measurement> Ledger::levelled(const Entry& entry) const {
   return level;
 }
 
-void Ledger::remember(Entry entry) {
+void Ledger::remember(ConfigurationResult entry) {
   const ConfigurationIndex index = entry.index;
   if (!entries_.contains(index)) order_.push_back(index);
   entries_.insert_or_assign(index, std::move(entry));
 }
 
-const Entry* Ledger::find(ConfigurationIndex index) const {
+const ConfigurationResult* Ledger::find(ConfigurationIndex index) const {
   const auto found = entries_.find(index);
   return found == entries_.end() ? nullptr : &found->second;
 }
@@ -148,7 +148,7 @@ void Ledger::rethrow_fault() {
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
 }
 
-void Ledger::submit(const Wanted& wanted, bool again) {
+void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   EvaluationRequest request;
   request.id = next_id_++;
   request.index = wanted.index;
@@ -169,10 +169,10 @@ void Ledger::submit(const Wanted& wanted, bool again) {
 bool Ledger::hand_out(Source& source) {
   const std::size_t capacity = std::max<std::size_t>(1, evaluator_.capacity());
   if (pending_.size() >= capacity) return true;
-  const std::vector<Wanted> list = source.next(capacity - pending_.size());
-  for (const Wanted& wanted : list) {
+  const std::vector<ConfigurationRequest> list = source.next(capacity - pending_.size());
+  for (const ConfigurationRequest& wanted : list) {
     const bool may_be_known = wanted.kind == RowKind::search && !wanted.resources_of;
-    const Entry* known = may_be_known ? find(wanted.index) : nullptr;
+    const ConfigurationResult* known = may_be_known ? find(wanted.index) : nullptr;
     if (known && !known->disturbed) {
       // A copy: what the source does may add entries.
       const Measurement measurement = known->measurement;
@@ -192,7 +192,7 @@ bool Ledger::retry_disturbed() {
     waited_ += host_seconds() - before;
     return true;
   }
-  for (const Wanted& wanted : disturbed_) submit(wanted, true);
+  for (const ConfigurationRequest& wanted : disturbed_) submit(wanted, true);
   disturbed_.clear();
   return true;
 }
@@ -230,7 +230,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   }
   if (row.kind == RowKind::search) {
     ++evaluated_;
-    Entry entry;
+    ConfigurationResult entry;
     entry.index = asked.wanted.index;
     entry.measurement = row.measurement;
     entry.board = row.board;
@@ -303,7 +303,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   row.stage = stage_;
   // Of the mean, not the mean of theirs: what is told of a configuration fits together.
   compute_metrics(row.measurement, row.configuration);
-  Entry& entry = entries_.at(index);
+  ConfigurationResult& entry = entries_.at(index);
   if (!entry.searched) entry.searched = std::move(entry.measurement);
   entry.measurement = row.measurement;
   entry.rounds = rounds;
@@ -331,10 +331,10 @@ void Ledger::end_run(const std::string& why) {
   options_.store->flush();
 }
 
-std::vector<Wanted> ListSource::next(std::size_t room) {
-  std::vector<Wanted> list;
+std::vector<ConfigurationRequest> ListSource::next(std::size_t room) {
+  std::vector<ConfigurationRequest> list;
   while (!ended_ && at_ < list_.size() && list.size() < room) {
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = list_[at_++];
     wanted.objective_quantity = quantity_;
     list.push_back(std::move(wanted));
@@ -342,7 +342,7 @@ std::vector<Wanted> ListSource::next(std::size_t room) {
   return list;
 }
 
-void ListSource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+void ListSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   if (each_ && !ended_ && !each_(wanted, measurement, fresh)) ended_ = true;
 }
 

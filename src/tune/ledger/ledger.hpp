@@ -19,7 +19,7 @@
 #include "evaluate/evaluator.hpp"
 #include "ergotune/problem.hpp"
 #include "store/sqlite/store.hpp"
-#include "tune/ledger/board_factors.hpp"
+#include "tune/ledger/device_factors.hpp"
 
 namespace ergotune {
 
@@ -27,7 +27,7 @@ class LiveSession;
 struct SessionProgress;
 
 /// What counts of one configuration.
-struct Entry {
+struct ConfigurationResult {
   ConfigurationIndex index = 0;
   Measurement measurement;
   /// It was in the store before this run.
@@ -47,7 +47,7 @@ struct Entry {
 };
 
 /// A configuration that a source wants, by its index in the ledger's space.
-struct Wanted {
+struct ConfigurationRequest {
   ConfigurationIndex index = 0;
   /// A confirmation, and a reference, is a measurement of its own, whether the configuration is known or not.
   RowKind kind = RowKind::search;
@@ -67,10 +67,10 @@ class Source {
   virtual ~Source() = default;
   /// Up to `room` configurations that are wanted next. Fewer, or none, while it waits for what is under way; none with
   /// nothing under way: it has finished.
-  virtual std::vector<Wanted> next(std::size_t room) = 0;
+  virtual std::vector<ConfigurationRequest> next(std::size_t room) = 0;
   /// What came of one of them, metrics included. `fresh`: measured now, not known before. For a confirmation the
   /// measurement is that round's; the ledger's entry is left as it is.
-  virtual void take(const Wanted& wanted, const Measurement& measurement, bool fresh) = 0;
+  virtual void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) = 0;
   /// Asked before each step: why to end at once, with what is under way; empty to go on.
   virtual std::string stop() { return {}; }
 };
@@ -107,12 +107,12 @@ class Ledger : private RunJournal {
   /// What was taken is durable by then. Throws what evaluator, store or source throw.
   std::string drive(Source& source);
 
-  const Entry* find(ConfigurationIndex index) const;
+  const ConfigurationResult* find(ConfigurationIndex index) const;
   /// How boards compare, by all references that the session holds.
-  const BoardFactors& factors() const { return factors_; }
+  const DeviceFactors& factors() const { return factors_; }
   /// What is known of it as the mean of the boards would have measured it, metrics included: for comparing what several boards
   /// measured. nullopt where that makes no difference.
-  std::optional<Measurement> levelled(const Entry& entry) const;
+  std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
   /// Known configurations, in the order in which they came to be known.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
@@ -154,7 +154,7 @@ class Ledger : private RunJournal {
 
  private:
   struct Pending {
-    Wanted wanted;
+    ConfigurationRequest wanted;
     Configuration configuration;
     bool noted = false;  ///< the store says that it runs
     double since = 0;    ///< s since the epoch when it began to run
@@ -165,10 +165,10 @@ class Ledger : private RunJournal {
   void load();
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
-  void remember(Entry entry);
+  void remember(ConfigurationResult entry);
   /// Asks the source and hands out; true while something happened.
   bool hand_out(Source& source);
-  void submit(const Wanted& wanted, bool again = false);
+  void submit(const ConfigurationRequest& wanted, bool again = false);
   void accept(EvaluationResult result, Source& source);
   /// What the device's conditions disturbed is tried once more when the source has nothing else; true while there is some.
   bool retry_disturbed();
@@ -182,9 +182,9 @@ class Ledger : private RunJournal {
   Evaluator& evaluator_;
   LedgerOptions options_;
   std::unique_ptr<SessionLock> lock_;
-  std::unordered_map<ConfigurationIndex, Entry> entries_;
+  std::unordered_map<ConfigurationIndex, ConfigurationResult> entries_;
   std::vector<ConfigurationIndex> order_, to_retry_;
-  BoardFactors factors_;
+  DeviceFactors factors_;
   std::int64_t run_ = 0;
   int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
   std::string stage_;
@@ -196,7 +196,7 @@ class Ledger : private RunJournal {
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;
-  std::vector<Wanted> disturbed_;  ///< wait for the end of the source
+  std::vector<ConfigurationRequest> disturbed_;  ///< wait for the end of the source
   double disturbed_at_ = 0;        ///< when the last was; host_seconds()
   std::map<std::size_t, std::uint64_t> on_slot_;  ///< what was noted last, by slot
   std::exception_ptr fault_;
@@ -207,16 +207,16 @@ class ListSource : public Source {
  public:
   /// `each`, when given, sees every result as it comes and ends the rest by returning false.
   explicit ListSource(std::vector<ConfigurationIndex> list,
-                      std::function<bool(const Wanted&, const Measurement&, bool fresh)> each = {})
+                      std::function<bool(const ConfigurationRequest&, const Measurement&, bool fresh)> each = {})
       : list_(std::move(list)), each_(std::move(each)) {}
-  std::vector<Wanted> next(std::size_t room) override;
-  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::vector<ConfigurationRequest> next(std::size_t room) override;
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   /// For EvaluationRequest::objective_quantity.
   void set_objective_quantity(std::string name) { quantity_ = std::move(name); }
 
  private:
   std::vector<ConfigurationIndex> list_;
-  std::function<bool(const Wanted&, const Measurement&, bool)> each_;
+  std::function<bool(const ConfigurationRequest&, const Measurement&, bool)> each_;
   std::string quantity_ = "time";
   std::size_t at_ = 0;
   bool ended_ = false;

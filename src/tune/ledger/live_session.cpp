@@ -77,7 +77,7 @@ void LiveSession::show(const Now& now) {
   if (!file_) return;
   shown_at_ = host_seconds();
   Json slots = Json::array();
-  for (const OnSlot& slot : now.slots)
+  for (const OnDevice& slot : now.slots)
     slots.push_back({{"slot", slot.slot}, {"configuration", slot.configuration}, {"since", slot.since}});
   const Json words{{"session", session_},
                    {"process", ::getpid()},

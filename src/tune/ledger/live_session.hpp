@@ -26,7 +26,7 @@ class LiveSession {
   /// How far the search is (its `last` is not looked at).
   void tell(const SessionProgress& progress);
 
-  struct OnSlot {
+  struct OnDevice {
     std::size_t slot = 0;
     std::string configuration;  ///< describe()
     double since = 0;           ///< s since the epoch
@@ -35,7 +35,7 @@ class LiveSession {
     std::string state;  ///< running, pausing, paused, stopping
     std::string phase, stage;
     std::uint64_t evaluated = 0, known = 0, under_way = 0;
-    std::vector<OnSlot> slots;
+    std::vector<OnDevice> slots;
   };
   /// Whether it is time to show() again: ten times a second, so that a replay's thousands of results cost nothing.
   bool due() const;

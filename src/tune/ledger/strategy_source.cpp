@@ -8,8 +8,8 @@
 
 namespace ergotune {
 
-StrategySource::StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options,
-                               double started, std::function<void(const Entry&, bool fresh)> report)
+StrategySource::StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options,
+                               double started, std::function<void(const ConfigurationResult&, bool fresh)> report)
     : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {
   paused_before_ = standing.ledger().paused();
 }
@@ -67,13 +67,13 @@ bool StrategySource::evaluations_left() const {
   return options_.budget.evaluations == 0 || spent < options_.budget.evaluations;
 }
 
-std::vector<Wanted> StrategySource::next(std::size_t room) {
-  std::vector<Wanted> list;
+std::vector<ConfigurationRequest> StrategySource::next(std::size_t room) {
+  std::vector<ConfigurationRequest> list;
   if (!evaluations_left()) return list;
   if (const std::uint64_t budget = options_.budget.evaluations; budget > 0)
     room = std::min<std::size_t>(room, budget - standing_.order().size() - under_way_);
   for (const ConfigurationIndex index : strategy_->ask(room)) {
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = whole_index(index);
     const RaceBound bound = bound_of(wanted.index);
     wanted.give_up_above = bound.above;
@@ -93,13 +93,13 @@ RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
                     {&standing_.measurement(*best), outcome.values.front(), error});
 }
 
-void StrategySource::take(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+void StrategySource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   if (under_way_ > 0) --under_way_;
   known_in_a_row_ = fresh ? 0 : known_in_a_row_ + 1;
   learn(wanted, measurement, fresh);
 }
 
-void StrategySource::learn(const Wanted& wanted, const Measurement& measurement, bool fresh) {
+void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   if (fresh) {
     came_.push_back(host_seconds());
     if (came_.size() > kPaced) came_.pop_front();

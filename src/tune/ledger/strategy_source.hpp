@@ -10,7 +10,7 @@
 #include "ergotune/strategy.hpp"
 #include "tune/session/session.hpp"
 #include "tune/session/racing.hpp"
-#include "tune/ledger/standing.hpp"
+#include "tune/ledger/leaderboard.hpp"
 
 namespace ergotune {
 
@@ -18,16 +18,16 @@ class StrategySource : public Source {
  public:
   /// `space` is the ledger's or a part of it. What `standing` has seen is told to the strategy as known. `report` is
   /// called for each result. Throws UserError for an unknown strategy or option.
-  StrategySource(const SearchSpace& space, Standing& standing, const SessionOptions& options, double started,
-                 std::function<void(const Entry&, bool fresh)> report);
+  StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options, double started,
+                 std::function<void(const ConfigurationResult&, bool fresh)> report);
 
-  std::vector<Wanted> next(std::size_t room) override;
-  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::vector<ConfigurationRequest> next(std::size_t room) override;
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
 
   /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
   /// search as well: the default, failures that are tried again.
-  void learn(const Wanted& wanted, const Measurement& measurement, bool fresh);
+  void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
   /// Begins the search itself.
   void begin();
@@ -58,10 +58,10 @@ class StrategySource : public Source {
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 
   const SearchSpace& space_;
-  Standing& standing_;
+  Leaderboard& standing_;
   const SessionOptions& options_;
   double started_;
-  std::function<void(const Entry&, bool fresh)> report_;
+  std::function<void(const ConfigurationResult&, bool fresh)> report_;
   std::unique_ptr<Strategy> strategy_;
   std::string name_;
   /// When the last fresh results came, on the host's clock.

@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "tune/online/application_round.hpp"
-#include "tune/ledger/standing.hpp"
+#include "tune/online/application_iteration.hpp"
+#include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
 
 namespace ergotune {
@@ -26,14 +26,14 @@ SetupOptions adapted(SetupOptions setup) {
 class OneTrial : public Source {
  public:
   explicit OneTrial(StrategySource& search) : search_(search) {}
-  std::vector<Wanted> next(std::size_t room) override {
+  std::vector<ConfigurationRequest> next(std::size_t room) override {
     if (tried_ || under_way_ || room == 0) return {};
-    std::vector<Wanted> wanted = search_.next(1);
+    std::vector<ConfigurationRequest> wanted = search_.next(1);
     ended_ = wanted.empty();
     under_way_ = !ended_;  // one at a time, although the evaluator has room for more
     return wanted;
   }
-  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override {
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override {
     under_way_ = false;
     search_.take(wanted, measurement, fresh);
     if (fresh) tried_ = wanted.index;
@@ -53,9 +53,9 @@ struct Session::State {
   OnlineOptions options;
   PreparedSession prepared;
   std::unique_ptr<Ledger> ledger;
-  Standing standing;
+  Leaderboard standing;
   StrategySource search;
-  ApplicationRound application;
+  ApplicationIteration application;
   ConfigurationIndex running = 0;
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
@@ -81,7 +81,7 @@ struct Session::State {
   ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
 
   void begin();
-  void try_one(OnlineRound& round);
+  void try_one(OnlineIteration& round);
   void use_best();
   double allowance() const;
   double gain() const;
@@ -105,7 +105,7 @@ void Session::State::begin() {
   if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
   start = *known;
   if (!standing.seen(start)) {
-    ListSource first({start}, [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
+    ListSource first({start}, [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
       search.learn(wanted, measurement, fresh);
       return true;
     });
@@ -134,7 +134,7 @@ double Session::State::gain() const {
   return one > 0 && other > 0 ? one / other : 1;
 }
 
-void Session::State::try_one(OnlineRound& round) {
+void Session::State::try_one(OnlineIteration& round) {
   const double began = host_seconds();
   OneTrial trial(search);
   ledger->drive(trial);
@@ -164,9 +164,9 @@ Session::Session(Problem problem, SetupOptions setup, OnlineOptions options) {
 }
 Session::~Session() = default;
 
-OnlineRound Session::next_round() {
+OnlineIteration Session::next_round() {
   State& state = *state_;
-  OnlineRound round;
+  OnlineIteration round;
   const double began = host_seconds();
   if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
   const double ready = host_seconds();

@@ -21,7 +21,7 @@ struct OnlineOptions {
   SessionOptions session;
 };
 
-struct OnlineRound {
+struct OnlineIteration {
   std::uint64_t number = 0;     ///< from 1
   double seconds = 0;           ///< all that next_round() took, trial included
   double device_seconds = 0;    ///< of the round itself
@@ -45,7 +45,7 @@ class Session {
 
   /// Runs one round and waits for it. A trial comes before it where its expected cost fits into what the bound leaves.
   /// Throws DeviceError when the round itself fails.
-  OnlineRound next_round();
+  OnlineIteration next_round();
 
   /// An argument's contents as the last round left them, and for the next one. Throws UserError for an unknown name or another
   /// size.

@@ -94,7 +94,7 @@ std::vector<double> suggested_clocks(const DeviceModel& model, double share) {
   return clocks;
 }
 
-std::string driver_of_board(const std::string& board, const std::vector<std::string>& sensors) {
+std::string driver_of_device(const std::string& board, const std::vector<std::string>& sensors) {
   try {
     for (const std::string& id : sensors) {
       if (const auto sensor = open_sensor(id); !sensor->info().driver.empty()) return sensor->info().driver;
@@ -131,7 +131,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   }
   model.sampling.device = prepared.device.name;
   model.of.board = prepared.board_key.empty() ? prepared.device.id : prepared.board_key;
-  model.of.driver = driver_of_board(model.of.board, setup.live.sensors);
+  model.of.driver = driver_of_device(model.of.board, setup.live.sensors);
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
@@ -148,7 +148,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
 
 DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
                            std::vector<std::string>& notes) {
-  const ModelledBoard of{control.device_key(), driver_of_board(control.device_key(), options.live.sensors)};
+  const ModelledDevice of{control.device_key(), driver_of_device(control.device_key(), options.live.sensors)};
   StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
   if (!stored.note.empty()) notes.push_back(stored.note);
   if (stored.model) {

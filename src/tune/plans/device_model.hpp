@@ -19,13 +19,13 @@
 namespace ergotune {
 
 /// What a fit belongs to: it does not hold for another board, or under another driver.
-struct ModelledBoard {
+struct ModelledDevice {
   std::string board;   ///< Control::device_key(): the UUID; a simulated device's or recording's name
   std::string driver;  ///< of the board, as its sensors tell it; empty where nobody does
 };
 
 struct DeviceModel {
-  ModelledBoard of;
+  ModelledDevice of;
   PowerSampling sampling;
   PowerModel model;
   /// s since the epoch, of the last sample.
@@ -61,7 +61,7 @@ struct StoredDeviceModel {
   std::string note;
 };
 /// `supported_mhz`: the clocks that the board lists now; empty: not compared.
-StoredDeviceModel load_device_model(const ModelledBoard& of, const std::vector<double>& supported_mhz);
+StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<double>& supported_mhz);
 
 struct DeviceModelOptions {
   /// Device, controls, sensors, where samples are kept so that a killed sweep goes on.
@@ -83,6 +83,6 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
                            std::vector<std::string>& notes);
 
 /// The driver that a board's own sensors name; empty where they name none. `sensors`: ids, or none for the board's own.
-std::string driver_of_board(const std::string& board, const std::vector<std::string>& sensors);
+std::string driver_of_device(const std::string& board, const std::vector<std::string>& sensors);
 
 }  // namespace ergotune

@@ -114,7 +114,7 @@ std::filesystem::path store_device_model(const DeviceModel& model) {
   return file;
 }
 
-StoredDeviceModel load_device_model(const ModelledBoard& of, const std::vector<double>& supported_mhz) {
+StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<double>& supported_mhz) {
   StoredDeviceModel out;
   const std::filesystem::path file = device_model_file(of.board);
   const auto text = file.empty() ? std::nullopt : read_file(file);

@@ -85,17 +85,17 @@ class Probe : private Source {
   }
 
  private:
-  std::vector<Wanted> next(std::size_t room) override {
-    std::vector<Wanted> list;
+  std::vector<ConfigurationRequest> next(std::size_t room) override {
+    std::vector<ConfigurationRequest> list;
     for (; asked_ < wanted_.size() && list.size() < room; ++asked_) {
-      Wanted wanted;
+      ConfigurationRequest wanted;
       wanted.index = asked_;
       wanted.resources_of = wanted_[asked_];
       list.push_back(std::move(wanted));
     }
     return list;
   }
-  void take(const Wanted& wanted, const Measurement& measurement, bool) override { results_[wanted.index] = measurement; }
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool) override { results_[wanted.index] = measurement; }
 
   Configuration configuration(const std::vector<Candidates>& kernels, const Choice& choice) const {
     const auto& parameters = space_.parameters();

@@ -1,4 +1,4 @@
-// Leaving out what cannot fill the device (Guerreiro et al., PDP 2015, Algorithm 1, lines 1 to 5).
+// LeavingMessage out what cannot fill the device (Guerreiro et al., PDP 2015, Algorithm 1, lines 1 to 5).
 #pragma once
 
 #include <string>

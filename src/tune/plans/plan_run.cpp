@@ -62,7 +62,7 @@ void PlanRun::note_asked(ConfigurationIndex index) {
 }
 
 const Measurement* PlanRun::find(ConfigurationIndex index) const {
-  const Entry* entry = ledger_.find(index);
+  const ConfigurationResult* entry = ledger_.find(index);
   if (!entry) return nullptr;
   return entry->searched ? &*entry->searched : &entry->measurement;
 }
@@ -71,7 +71,7 @@ void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> i
   SessionProgress progress;
   progress.total = indices.size();
   began_ = host_seconds();
-  ListSource list(std::move(indices), [&](const Wanted& wanted, const Measurement& measurement, bool fresh) {
+  ListSource list(std::move(indices), [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
     note_asked(wanted.index);
     tell(stage, wanted.index, measurement, fresh, progress);
     return !each || each(wanted.index, measurement, fresh);
@@ -182,7 +182,7 @@ std::vector<PlanPoint> PlanRun::by_setting(const PlanStage& stage, const std::ve
 
 std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) {
   Objective wanted = objective(stage.objective);
-  Standing standing(ledger_, wanted);
+  Leaderboard standing(ledger_, wanted);
   for (const ConfigurationIndex index : seen) standing.see(index);
   standing.judge_again();
   const double before = host_seconds();

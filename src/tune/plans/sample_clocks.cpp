@@ -30,19 +30,19 @@ class ClockSource : public Source {
     spaced_ = spaced_clocks(out.supported_mhz, std::min(first, options.count));
   }
 
-  std::vector<Wanted> next(std::size_t) override {
+  std::vector<ConfigurationRequest> next(std::size_t) override {
     if (under_way_) return {};
     const auto clock = next_clock_to_try();
     if (!clock) return {};
     asked_.insert(*clock);
     under_way_ = clock;
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = by_clock_.at(*clock);
     wanted.objective_quantity = "energy";
     return {wanted};
   }
 
-  void take(const Wanted&, const Measurement& m, bool) override {
+  void take(const ConfigurationRequest&, const Measurement& m, bool) override {
     const double asked = *under_way_;
     under_way_.reset();
     const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");

@@ -34,7 +34,7 @@ ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& ca
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
-std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
+std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
   if (sent_ == order_.size()) {
     if (under_way_ > 0 || rounds_left_ == 0) return {};
     --rounds_left_;
@@ -42,9 +42,9 @@ std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
     sent_ = 0;
     random_.shuffle(std::span(order_));
   }
-  std::vector<Wanted> list;
+  std::vector<ConfigurationRequest> list;
   while (sent_ < order_.size() && list.size() < room) {
-    Wanted wanted;
+    ConfigurationRequest wanted;
     wanted.index = candidates_[order_[sent_++]].index;
     wanted.kind = RowKind::confirmation;
     wanted.board = board_;
@@ -54,7 +54,7 @@ std::vector<Wanted> ConfirmationSource::next(std::size_t room) {
   return list;
 }
 
-void ConfirmationSource::take(const Wanted& wanted, const Measurement& measurement, bool) {
+void ConfirmationSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool) {
   --under_way_;
   boards_.insert(wanted.board);
   for (Candidate& candidate : candidates_) {
@@ -63,7 +63,7 @@ void ConfirmationSource::take(const Wanted& wanted, const Measurement& measureme
   if (each_) each_(static_cast<std::size_t>(rounds_left_) * order_.size() + order_.size() - sent_ + under_way_);
 }
 
-Confirmation::Confirmation(Ledger& ledger, Objective& objective, Standing& standing,
+Confirmation::Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing,
                            std::optional<ConfigurationIndex> beside, Tell tell)
     : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
 
@@ -136,7 +136,7 @@ std::vector<ConfigurationIndex> Confirmation::rivals_of(ConfigurationIndex leade
 Repeats Confirmation::repeats() const {
   std::vector<MeasuredTwice> pairs;
   for (const ConfigurationIndex index : standing_.order()) {
-    const Entry& entry = *ledger_.find(index);
+    const ConfigurationResult& entry = *ledger_.find(index);
     if (!is_confirmed(index)) continue;
     const auto here = searched_.find(index);
     if (here != searched_.end()) pairs.emplace_back(&here->second, &entry.measurement);
@@ -146,10 +146,10 @@ Repeats Confirmation::repeats() const {
 }
 
 /// Of several the first that is there; empty where there is one.
-std::string Confirmation::choose_board() const {
-  const std::vector<BoardShare> boards = ledger_.evaluator().boards();
-  if (std::any_of(boards.begin(), boards.end(), [&](const BoardShare& b) { return b.board == board_ && !b.lost; })) return board_;
-  const auto first = std::find_if(boards.begin(), boards.end(), [](const BoardShare& b) { return !b.lost; });
+std::string Confirmation::choose_device() const {
+  const std::vector<DeviceShare> boards = ledger_.evaluator().boards();
+  if (std::any_of(boards.begin(), boards.end(), [&](const DeviceShare& b) { return b.board == board_ && !b.lost; })) return board_;
+  const auto first = std::find_if(boards.begin(), boards.end(), [](const DeviceShare& b) { return !b.lost; });
   return first == boards.end() ? std::string() : first->board;
 }
 
@@ -160,7 +160,7 @@ double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candi
 }
 
 bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
-  if (const std::string board = choose_board(); board != board_) {
+  if (const std::string board = choose_device(); board != board_) {
     rounds_.clear();
     board_ = board;
   }
@@ -236,7 +236,7 @@ std::map<ConfigurationIndex, Measurement> Confirmation::means() const {
     for (const ConfirmationRound& round : rounds) measured.push_back(round.measurement);
     means.emplace(index, combine(measured));
   }
-  for (const std::string& quantity : BoardFactors::compared()) {
+  for (const std::string& quantity : DeviceFactors::compared()) {
     std::vector<std::vector<RoundValue>> values;
     std::vector<Measurement*> of;
     for (auto& [index, mean] : means) {
@@ -307,8 +307,8 @@ Confidence Confirmation::confidence() {
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
   // What was confirmed for another objective had other rivals.
   if (objective_.kind() == Objective::Kind::pareto || ranking.empty() || !is_confirmed(ranking.front())) return out;
-  const Entry& winner = *ledger_.find(ranking.front());
-  out.confirmation_rounds = winner.rounds;
+  const ConfigurationResult& winner = *ledger_.find(ranking.front());
+  out.confirmation_repeats = winner.rounds;
   out.search_repeats = repeats();
   if (!winner.certainty) return out;
   out.probability_best = winner.certainty->probability_best;

@@ -13,7 +13,7 @@
 #include "search/ranking.hpp"
 #include "tune/ledger/ledger.hpp"
 #include "tune/session/session.hpp"
-#include "tune/ledger/standing.hpp"
+#include "tune/ledger/leaderboard.hpp"
 
 namespace ergotune {
 
@@ -38,8 +38,8 @@ class ConfirmationSource : public Source {
                      std::function<void(std::size_t left)> each = {});
   /// The boards that did: more than one where the first was lost meanwhile.
   const std::set<std::string>& boards() const { return boards_; }
-  std::vector<Wanted> next(std::size_t room) override;
-  void take(const Wanted& wanted, const Measurement& measurement, bool fresh) override;
+  std::vector<ConfigurationRequest> next(std::size_t room) override;
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   /// With all of their rounds once the ledger says that the source has finished.
   const std::vector<Candidate>& candidates() const { return candidates_; }
 
@@ -62,7 +62,7 @@ class Confirmation {
   using Tell = std::function<void(double seconds_left)>;
   /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
   /// each measurement.
-  Confirmation(Ledger& ledger, Objective& objective, Standing& standing, std::optional<ConfigurationIndex> beside, Tell tell);
+  Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside, Tell tell);
   /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between whom it
   /// is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
   void run(bool fresh);
@@ -81,7 +81,7 @@ class Confirmation {
   bool confirm(std::vector<ConfigurationIndex> candidates);
   /// s for a round of them, by what they took before.
   double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
-  std::string choose_board() const;
+  std::string choose_device() const;
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// What the search read of those that were confirmed, and what the confirmation did.
   Repeats repeats() const;
@@ -97,7 +97,7 @@ class Confirmation {
 
   Ledger& ledger_;
   Objective& objective_;
-  Standing& standing_;
+  Leaderboard& standing_;
   std::optional<ConfigurationIndex> beside_;
   Tell tell_;
   std::set<ConfigurationIndex> unconfirmable_;  ///< none of their rounds worked

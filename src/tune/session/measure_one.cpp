@@ -8,7 +8,7 @@
 
 namespace ergotune {
 
-MeasuredOne measure_one(PreparedSession& prepared, ConfigurationIndex index) {
+SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index) {
   const auto fallback = default_of(*prepared.space);
   if (prepared.live && fallback && *fallback != index)
     prepared.live->establish_reference({prepared.space->configuration(*fallback)});
@@ -17,8 +17,8 @@ MeasuredOne measure_one(PreparedSession& prepared, ConfigurationIndex index) {
   run.objective = prepared.objective->spec();
   run.phase = "measuring one configuration";
   ledger->begin_run(run);
-  MeasuredOne result;
-  ListSource single({index}, [&](const Wanted&, const Measurement&, bool fresh) {
+  SingleMeasurement result;
+  ListSource single({index}, [&](const ConfigurationRequest&, const Measurement&, bool fresh) {
     result.known = !fresh;
     return true;
   });

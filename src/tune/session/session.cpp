@@ -12,7 +12,7 @@
 #include "store/sqlite/failure_groups.hpp"
 #include "tune/session/confirmation.hpp"
 #include "tune/ledger/fair_source.hpp"
-#include "tune/ledger/standing.hpp"
+#include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
 
 namespace ergotune {
@@ -30,7 +30,7 @@ class Search {
         waited_before_(ledger.waited()),
         own_before_(ledger.evaluators_own()),
         standing_(ledger, objective),
-        source_(space, standing_, options, started_, [this](const Entry& entry, bool fresh) {
+        source_(space, standing_, options, started_, [this](const ConfigurationResult& entry, bool fresh) {
                   fresh ? ++evaluated_ : ++known_;
                   progress(&entry, {});
                 }) {
@@ -43,7 +43,7 @@ class Search {
   std::string measure(std::vector<ConfigurationIndex> list);
   std::string begin();
   /// `left`: s to the end of a phase that is no search.
-  void progress(const Entry* last, const std::string& phase, std::optional<double> left = std::nullopt);
+  void progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left = std::nullopt);
   Confidence confirm();
   void summarise(SessionResult& result) const;
   std::string search();
@@ -54,14 +54,14 @@ class Search {
   const SessionOptions& options_;
   double started_, waited_before_, own_before_, confirming_ = 0;
   std::optional<ConfigurationIndex> default_;
-  Standing standing_;
+  Leaderboard standing_;
   StrategySource source_;
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
-  std::vector<BoardShare> boards_;
+  std::vector<DeviceShare> boards_;
   double boards_at_ = -1e300;  ///< when they were looked at
 };
 
-void Search::progress(const Entry* last, const std::string& phase, std::optional<double> left) {
+void Search::progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left) {
   if (!options_.progress && !ledger_.shows()) return;
   SessionProgress progress;
   progress.evaluated = evaluated_;
@@ -96,13 +96,13 @@ std::string Search::measure(std::vector<ConfigurationIndex> list) {
    public:
     Listed(std::vector<ConfigurationIndex> list, StrategySource& search)
         : ListSource(std::move(list),
-                     [&search](const Wanted& wanted, const Measurement& m, bool fresh) {
+                     [&search](const ConfigurationRequest& wanted, const Measurement& m, bool fresh) {
                        search.learn(wanted, m, fresh);
                        return search.evaluations_left();
                      }),
           search_(search) {}
-    std::vector<Wanted> next(std::size_t room) override {
-      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1)) : std::vector<Wanted>{};
+    std::vector<ConfigurationRequest> next(std::size_t room) override {
+      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1)) : std::vector<ConfigurationRequest>{};
     }
     std::string stop() override { return search_.stop(); }
 
@@ -166,7 +166,7 @@ void Search::summarise(SessionResult& result) const {
   const auto groups = failures.list();
   if (groups.empty()) return;
   result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);
-  result.commonest_failure_words = groups.front().message;
+  result.commonest_failure_message = groups.front().message;
   result.commonest_failure_count = groups.front().count;
 }
 
@@ -180,11 +180,11 @@ std::string Search::search() {
 }
 
 /// The boards that measured, and how they compare.
-std::vector<BoardResult> boards_of(const Ledger& ledger) {
-  std::vector<BoardResult> list;
-  for (const BoardShare& board : ledger.evaluator().boards()) {
-    BoardResult result{board, {}};
-    for (const std::string& name : BoardFactors::compared())
+std::vector<DeviceResult> boards_of(const Ledger& ledger) {
+  std::vector<DeviceResult> list;
+  for (const DeviceShare& board : ledger.evaluator().boards()) {
+    DeviceResult result{board, {}};
+    for (const std::string& name : DeviceFactors::compared())
       if (const auto factor = ledger.factors().factor(board.board, name)) result.factors[name] = *factor;
     list.push_back(std::move(result));
   }

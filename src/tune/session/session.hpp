@@ -41,15 +41,15 @@ struct SessionProgress {
   /// What is going on besides searching: "confirming the best"; empty while searching.
   std::string phase;
   /// What was learnt last; null where nothing new came.
-  const Entry* last = nullptr;
+  const ConfigurationResult* last = nullptr;
   /// Where several devices measure: looked at once a second.
-  std::vector<BoardShare> boards;
+  std::vector<DeviceShare> boards;
 };
 
 /// One of several devices of a session.
-struct BoardResult : BoardShare {
-  /// How it compares with the mean of them, by quantity (BoardFactors).
-  std::map<std::string, BoardFactors::Factor> factors;
+struct DeviceResult : DeviceShare {
+  /// How it compares with the mean of them, by quantity (DeviceFactors).
+  std::map<std::string, DeviceFactors::Factor> factors;
 };
 
 struct SessionOptions {
@@ -85,7 +85,7 @@ struct SessionOptions {
 /// How sure a choice is once it was confirmed: measured again beside its rivals.
 struct Confidence {
   /// Rounds in which it was measured again, for this objective; 0: it was not.
-  int confirmation_rounds = 0;
+  int confirmation_repeats = 0;
   /// That it is really the best of the confirmed candidates; nullopt when not confirmed.
   std::optional<double> probability_best;
   /// What it is expected to be above the best of them, as a share of its value; nullopt likewise.
@@ -97,21 +97,21 @@ struct Confidence {
 struct SessionResult : Confidence {  // of best[0]
   /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto objectives
   /// the whole front. Indices are the ledger's.
-  std::vector<Entry> best;
-  std::optional<Entry> default_result;
+  std::vector<ConfigurationResult> best;
+  std::optional<ConfigurationResult> default_result;
   /// The objective of the median usable configuration, as the user reads it.
   std::optional<double> median_value;
   /// The commonest failure: its most telling line, all its words, and how many configurations it took.
-  std::string commonest_failure, commonest_failure_words;
+  std::string commonest_failure, commonest_failure_message;
   std::uint64_t commonest_failure_count = 0;
   /// Of the parameters of the space that was searched; empty for Pareto objectives.
   Importance importance;
   std::map<std::string, std::uint64_t> statuses;
   /// Where several devices measured.
-  std::vector<BoardResult> boards;
+  std::vector<DeviceResult> boards;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
-  std::uint64_t disturbed = 0;  ///< without a result, because the device ran elsewhere each time (Entry::disturbed)
+  std::uint64_t disturbed = 0;  ///< without a result, because the device ran elsewhere each time (ConfigurationResult::disturbed)
   std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)
   double seconds = 0;
   double tuner_seconds = 0;  ///< our own time: not compiler, not kernel

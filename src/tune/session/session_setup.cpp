@@ -12,7 +12,7 @@
 #include "ergotune/error.hpp"
 #include "problem/identity.hpp"
 #include "ergotune/problem.hpp"
-#include "tune/session/device_turn.hpp"
+#include "tune/session/device_lock.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/prior.hpp"
 
@@ -30,7 +30,7 @@ std::string cpu_name() {
 /// Where there are several.
 nlohmann::ordered_json boards_of(const PreparedSession& prepared) {
   auto list = nlohmann::ordered_json::array();
-  for (const BoardShare& board : prepared.evaluator->boards())
+  for (const DeviceShare& board : prepared.evaluator->boards())
     list.push_back({{"board", board.board}, {"id", board.id}, {"name", board.name}});
   return list;
 }
@@ -165,7 +165,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   // After the ledger has the session: who wants the same one is told so at once.
   if (live && !turn) {
     const double began = host_seconds();
-    turn = wait_for_turns(live->devices(), announce, interrupted, patience);
+    turn = wait_for_locks(live->devices(), announce, interrupted, patience);
     waited = host_seconds() - began;
   }
   return ledger;

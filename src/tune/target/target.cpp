@@ -55,7 +55,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
   target.device.id = "replay:" + file;
   target.device.backend = "replay";
   const auto recording = std::make_shared<const Recording>(load_recording(file));
-  refuse_what_nobody_says(options, target.problem, recording.get());
+  validate_objective_quantities(options, target.problem, recording.get());
   target.device.name = recording->device.empty() ? "recorded device" : recording->device;
   target.constants = target.problem.constants_for(target.device.name, {});
   model_of_recording(target, options, *recording);
@@ -84,7 +84,7 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
 }
 
 /// The profile of "sim:a100" or "sim:a100,sim:a100", and how often it is named.
-std::pair<std::string, int> simulated_boards(const std::string& text) {
+std::pair<std::string, int> simulated_devices(const std::string& text) {
   std::istringstream parts(text);
   std::string name;
   int count = 0;
@@ -99,7 +99,7 @@ std::pair<std::string, int> simulated_boards(const std::string& text) {
 }
 
 void open_simulated(Target& target, const TargetOptions& options) {
-  const auto [name, boards] = simulated_boards(options.device);
+  const auto [name, boards] = simulated_devices(options.device);
   const DeviceProfile profile = load_device_profile(name);
   target.device.id = "sim:" + name;
   target.device.backend = "simulated";
@@ -157,7 +157,7 @@ Target open_target(Problem problem, const TargetOptions& options) {
   target.original = problem;
   target.problem = std::move(problem);
   const bool replay = options.device.starts_with("replay:");
-  if (!replay) refuse_what_nobody_says(options, target.problem, nullptr);
+  if (!replay) validate_objective_quantities(options, target.problem, nullptr);
   if (replay) {
     open_replay(target, options.device.substr(7), options);
   } else if (target.problem.program) {

@@ -86,7 +86,7 @@ bool says(const Problem& problem, const QuantityInfo& info) {
 
 }  // namespace
 
-void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording) {
+void validate_objective_quantities(const TargetOptions& options, const Problem& problem, const Recording* recording) {
   if (!options.observers.empty()) return;  // the application's own bring names that only they know
   std::vector<std::string> observed;
   for (const ObserverSpec& spec : problem.observers)
@@ -125,7 +125,7 @@ void refuse_what_nobody_says(const TargetOptions& options, const Problem& proble
       Problem of_stage = problem;
       of_stage.plans.clear();
       of_stage.objective = {stage.objective, std::nullopt, stage.place};
-      refuse_what_nobody_says(options, of_stage, recording);
+      validate_objective_quantities(options, of_stage, recording);
     }
 }
 

@@ -8,7 +8,7 @@ namespace ergotune {
 
 /// Throws UserError: an objective over what nobody will ever say would spend the whole budget and find nothing. Names that
 /// the problem's metrics explain are not among Objective::quantities(). `recording`: what says it instead of a device; may be null.
-void refuse_what_nobody_says(const TargetOptions& options, const Problem& problem, const Recording* recording);
+void validate_objective_quantities(const TargetOptions& options, const Problem& problem, const Recording* recording);
 
 /// Throws UserError where a metric uses a property that the opened device does not have.
 void refuse_unknown_properties(const Problem& problem, const Constants& constants);

@@ -4,7 +4,7 @@
 
 #include "ergotune/error.hpp"
 #include "tune/plans/device_model.hpp"
-#include "power/board_facts.hpp"
+#include "power/device_facts.hpp"
 
 namespace ergotune {
 namespace {

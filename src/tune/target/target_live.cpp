@@ -119,7 +119,7 @@ void note_macro_clashes(Target& target) {
     if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
 }
 
-void note_what_nobody_checks(Target& target, const TargetOptions& options) {
+void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
   if (!options.live.measure.verify || options.verifier ||
       target.original.verification.kind == Verification::Kind::none)
     return;
@@ -206,7 +206,7 @@ void open_live(Target& target, const TargetOptions& options) {
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
-  note_what_nobody_checks(target, options);
+  warn_if_outputs_unverified(target, options);
   std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
   if (!controls.empty()) {
     Control& control = *controls.front();

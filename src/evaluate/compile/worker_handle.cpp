@@ -1,0 +1,115 @@
+#include "evaluate/compile/worker_handle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+
+namespace ergotune {
+
+using namespace protocol;
+
+bool Lost::killed() const {
+  constexpr std::array kSent = {SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+  return why == Why::ended && std::find(kSent.begin(), kSent.end(), ending.signal) != kSent.end();
+}
+
+std::string Lost::in_words(const std::string& who) const {
+  if (why == Why::damaged) return "the worker was damaged: " + damage;
+  if (ending.signal == SIGKILL)
+    return ending.added_to("the system killed the process, most likely because memory ran out");
+  return ending.added_to(fmt::format("{} ended with {}", who, ending.words));
+}
+
+void WorkerHandle::start() {
+  try {
+    link_ = start_(setup_);
+  } catch (const Error& error) {
+    throw Error(fmt::format("a worker cannot be started: {}", error.what()));
+  }
+  ready_ = asked_ = false;
+  deadline_ = host_seconds() + kStartSeconds;
+}
+
+Ready WorkerHandle::start_and_wait(const char* what) {
+  if (empty()) start();
+  try {
+    const std::optional<Message> answer = link_->channel().receive(kStartSeconds);
+    if (!answer) throw Error(fmt::format("the {} did not start within {:.0f} s", what, kStartSeconds));
+    if (const auto* failed = std::get_if<Failed>(&*answer)) {
+      if (failed->user_error) throw UserError(failed->message);
+      throw Error(fmt::format("the {} cannot start: {}", what, failed->message));
+    }
+    check(*answer);
+    return std::get<Ready>(*answer);
+  } catch (const Disconnected&) {
+    const WorkerTransport::Ending ending = link_->end();
+    throw UserError(ending.added_to(fmt::format(
+        "the {} ended with {} while it prepared the problem: its buffers, or the reference that results "
+        "are verified against",
+        what, ending.words)));
+  }
+}
+
+void WorkerHandle::clear() {
+  link_.reset();
+  ready_ = asked_ = false;
+  deadline_ = 0;
+}
+
+void WorkerHandle::send(Message request, double seconds) {
+  asked_ = true;
+  asked_at_ = host_seconds();
+  deadline_ = asked_at_ + seconds;
+  link_->asked();
+  try {
+    link_->channel().send(request);
+  } catch (const Disconnected&) {
+    // next() will see that it has died
+  }
+}
+
+double WorkerHandle::since_asked() const { return host_seconds() - asked_at_; }
+
+std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
+  if (!link_) return std::nullopt;
+  try {
+    if (std::optional<Message> message = link_->channel().receive(0)) {
+      check(*message);
+      return std::move(*message);
+    }
+  } catch (const Disconnected&) {
+    return lose(Lost::Why::ended);
+  } catch (const ProtocolError& error) {
+    // A kernel has trampled on the worker's memory: it is as good as dead.
+    return lose(Lost::Why::damaged, error.what());
+  }
+  if (deadline_ > 0 && host_seconds() >= deadline_) return lose(Lost::Why::late);
+  return std::nullopt;
+}
+
+/// Takes note of an answer; throws ProtocolError for one that nobody has asked for.
+void WorkerHandle::check(const Message& answer) {
+  if (std::holds_alternative<Failed>(answer)) return;
+  const auto* compiled = std::get_if<Compiled>(&answer);
+  const auto* ran = std::get_if<Ran>(&answer);
+  const bool awaited = !ready_     ? std::holds_alternative<Ready>(answer)
+                       : compiles_ ? asked_ && compiled && compiled->id == asked_id_
+                                   : asked_ && ran && ran->id == asked_id_;
+  if (!awaited) throw ProtocolError("an answer that nobody asked for");
+  ready_ = true;
+  asked_ = false;
+  deadline_ = 0;
+}
+
+Lost WorkerHandle::lose(Lost::Why why, std::string damage) {
+  Lost lost{why, ready_, asked_, link_->end(), std::move(damage)};
+  clear();
+  return lost;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,223 @@
+#include "evaluate/live/device_controls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+#include "measure/energy/clock_watch.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr auto kCore = ControlQuantity::core_clock_mhz;
+constexpr auto kMemory = ControlQuantity::memory_clock_mhz;
+
+Status status_of(ControlStatus status) {
+  const bool asked_too_much =
+      status == ControlStatus::invalid_value || status == ControlStatus::not_supported;
+  return asked_too_much ? Status::unsupported : Status::launch_error;
+}
+
+// Warnings by which a measurement says why its clock was what it was (DeviceState::clock_reasons as words).
+bool is_clock_reason(const std::string& warning) {
+  constexpr std::array reasons = {"power cap",   "thermal",    "hardware slowdown", "hardware thermal",
+                                  "power brake", "sync boost", "display clocks"};
+  return std::find(reasons.begin(), reasons.end(), warning) != reasons.end();
+}
+
+bool has(const Measurement& measurement, const char* warning) {
+  return std::find(measurement.warnings.begin(), measurement.warnings.end(), warning) != measurement.warnings.end();
+}
+
+std::vector<std::string> reasons_in(const Measurement& measurement) {
+  std::vector<std::string> reasons;
+  std::copy_if(measurement.warnings.begin(), measurement.warnings.end(), std::back_inserter(reasons),
+               is_clock_reason);
+  return reasons;
+}
+
+}  // namespace
+
+DeviceControls::DeviceControls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters)
+    : session_(std::move(session)),
+      parameters_(std::move(parameters)),
+      monitor_(monitor_for_control(session_->control().reopen_id())),
+      notes_seen_(session_->notes().size()) {
+  looked_ = !session_->control().may_hide_a_lock() || !monitor_;
+}
+
+EvaluationRequest DeviceControls::next_of(std::deque<EvaluationRequest>& queue) const {
+  std::vector<ControlSetting> settings;
+  for (const EvaluationRequest& request : queue) settings.push_back(setting_of(request.configuration));
+  const auto position = queue.begin() + static_cast<std::ptrdiff_t>(order(settings).front());
+  EvaluationRequest request = std::move(*position);
+  queue.erase(position);
+  return request;
+}
+
+Measurement DeviceControls::measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
+                                  const std::function<bool()>& dropped) {
+  const ControlSetting setting = setting_of(configuration);
+  disturbed_ = false;
+  if (must_look()) {
+    Measurement seen = once(setting);
+    if (!usable(seen.status) || dropped()) return seen;
+    look(seen);
+  }
+  for (bool again = false;; again = true) {
+    if (auto refusal = apply(setting)) return *refusal;
+    Measurement measurement = once(setting);
+    if (dropped() || !judge(setting, measurement, again)) return measurement;
+  }
+}
+
+// A device that is lost is no configuration's fault.
+void DeviceControls::require_device() const {
+  if (const std::string lost = session_->control().lost(); !lost.empty())
+    throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), lost));
+}
+
+std::optional<Measurement> DeviceControls::apply(const ControlSetting& setting) {
+  disturbed_ = false;
+  if (in_force_ == setting) return std::nullopt;
+  const ControlResult result = session_->apply(setting);
+  if (result.ok()) {
+    in_force_ = setting;
+    await(setting);
+    return std::nullopt;
+  }
+  in_force_.reset();
+  require_device();
+  if (result.status == ControlStatus::device_lost)
+    throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), result.message));
+  Measurement refused;
+  refused.status = status_of(result.status);
+  disturbed_ = refused.status != Status::unsupported;
+  refused.message = result.message;
+  refused.finished_at = wall_seconds();
+  return refused;
+}
+
+/// A change takes its time. What shows without load is waited for here, the rest by the runner.
+void DeviceControls::await(const ControlSetting& setting) {
+  latency_.reset();
+  set_at_ = 0;
+  const auto asked = setting.find(kCore);
+  if (asked == setting.end() || !monitor_) return;
+  constexpr double kLongest = 0.1;  // s
+  const double begin = host_seconds();
+  do {
+    const auto now = monitor_->read().core_clock_mhz;
+    if (!now) return;
+    if (same_clock(asked->second, *now, session_->control().clock_tolerance())) {
+      latency_ = host_seconds() - begin;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (host_seconds() - begin < kLongest);
+  set_at_ = begin;
+}
+
+void DeviceControls::prepare(RunOptions& run, const ControlSetting& setting) const {
+  run.watched = session_->control().reopen_id();
+  run.clock_tolerance = session_->control().clock_tolerance();
+  run.look_only = must_look();
+  if (run.look_only) return;
+  run.set_at = set_at_;
+  if (const auto asked = setting.find(kCore); asked != setting.end()) run.asked_clock_mhz = asked->second;
+}
+
+void DeviceControls::look(const Measurement& under_load) {
+  std::vector<std::string> reasons;
+  for (std::string warning : under_load.warnings) {
+    std::replace(warning.begin(), warning.end(), ' ', '_');
+    reasons.push_back(std::move(warning));
+  }
+  std::optional<double> ran = under_load.value("core_clock");
+  if (ran) ran = *ran * 1e-6;
+  looked_ = true;
+  const std::string foreign = session_->control().foreign_under_load(reasons, ran);
+  if (foreign.empty()) return;
+  if (!session_->taking_over())
+    throw UserError(fmt::format(
+        "{}: {}; it shows under load only and could not be put back afterwards. Use --take-over to go on and leave the "
+        "device with its defaults",
+        id(), foreign));
+  pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
+}
+
+// A driver may take a limit, read it back, and ignore it: the power that was measured shows that.
+std::string DeviceControls::above_limit(const ControlSetting& asked, const Measurement& measurement) const {
+  constexpr double kOvershoot = 1.15;  // before the device has settled, and as far as its own sensors disagree
+  const auto limit = asked.find(ControlQuantity::power_limit_w);
+  const auto power = measurement.quantities.find("power");
+  if (limit == asked.end() || power == measurement.quantities.end()) return {};
+  const double watts = power->second.value, error = power->second.standard_error;
+  // Another meter may see more than this device.
+  if (!power->second.sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
+  return fmt::format("power limit {:g} W was set, but {:.0f} W were drawn", limit->second, watts);
+}
+
+/// What it ran at instead, in words; empty where it ran as asked or as its own power limit made it.
+std::string DeviceControls::ran_elsewhere(const ControlSetting& asked, Measurement& measurement) {
+  if (const ControlResult set = session_->check(); !set.ok()) return set.message;
+  const double tolerance = session_->control().clock_tolerance();
+  const std::vector<std::string> reasons = reasons_in(measurement);
+  const auto clock = asked.find(kCore);
+  const auto ran = measurement.value("core_clock");
+  std::string capped;
+  if (clock != asked.end() && ran) {
+    const double mhz = *ran * 1e-6;
+    capped = describe_clock_outcome(clock->second, mhz, reasons, tolerance);
+    // A power limit that binds is a part of the setting: the same setting gives the same clock again.
+    if (!capped.empty() && (mhz > clock->second || !has(measurement, "power cap"))) return capped;
+  }
+  for (const std::string& warning : measurement.warnings)
+    if (warning.starts_with(ClockWatch::kChanged) || warning.starts_with(ClockWatch::kHeldDown)) return warning;
+  if (const std::string words = above_limit(asked, measurement); !words.empty()) return words;
+  if (!capped.empty()) measurement.warnings.push_back(std::move(capped));
+  const auto memory = asked.find(kMemory);
+  if (const auto mhz = measurement.value("memory_clock"); memory != asked.end() && mhz) {
+    const std::string words = describe_clock_outcome(memory->second, *mhz * 1e-6, reasons, tolerance);
+    if (!words.empty()) return "memory clock: " + words;
+  }
+  if (clock != asked.end() && !ran && !told_unwatched_) {
+    told_unwatched_ = true;
+    measurement.warnings.push_back("no clock can be read here: nobody checks the one that ran");
+  }
+  return {};
+}
+
+bool DeviceControls::judge(const ControlSetting& asked, Measurement& measurement, bool again) {
+  disturbed_ = false;
+  require_device();
+  const auto notes = session_->notes();
+  for (; notes_seen_ < notes.size(); ++notes_seen_) measurement.warnings.push_back(notes[notes_seen_]);
+  if (!pending_note_.empty()) measurement.warnings.push_back(std::exchange(pending_note_, {}));
+  if (latency_) {
+    measurement.quantities["clock_latency"] = {*latency_, 0, 1, "board monitor", {}, Provenance::measured};
+    latency_.reset();
+  }
+  set_at_ = 0;
+  if (!usable(measurement.status)) return false;
+  const std::string words = ran_elsewhere(asked, measurement);
+  if (words.empty()) return false;
+  in_force_.reset();
+  session_->doubt();
+  if (!again) return true;
+  disturbed_ = true;
+  measurement.status = Status::unsupported;
+  measurement.message = fmt::format("{}, and so again after it was set once more", words);
+  std::erase_if(measurement.quantities, [](const auto& entry) {
+    return entry.first != "core_clock" && entry.first != "memory_clock" && entry.first != "temperature";
+  });
+  measurement.times.clear();
+  return false;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,178 @@
+#include "measure/timing/loaded_iteration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/packed_code.hpp"
+#include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/occupancy.hpp"
+
+namespace ergotune {
+namespace {
+
+void append(std::string& text, const void* bytes, std::size_t count) {
+  text.append(static_cast<const char*>(bytes), count);
+}
+
+/// Launches of the same text may share what is bound.
+std::string use_of(std::size_t kernel, const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) {
+  std::string text;
+  append(text, &kernel, sizeof kernel);
+  append(text, geometry.grid, sizeof geometry.grid);
+  append(text, geometry.block, sizeof geometry.block);
+  append(text, &geometry.shared_memory_bytes, sizeof geometry.shared_memory_bytes);
+  for (const KernelArgument& argument : arguments) {
+    append(text, &argument.buffer, sizeof argument.buffer);
+    append(text, &argument.local_bytes, sizeof argument.local_bytes);
+    append(text, argument.scalar.data(), argument.scalar.size());  // its length is the type's
+  }
+  return text;
+}
+
+std::vector<LoadedKernel*> pointers_to(const std::vector<std::unique_ptr<LoadedKernel>>& kernels) {
+  std::vector<LoadedKernel*> pointers;
+  for (const auto& kernel : kernels) pointers.push_back(kernel.get());
+  return pointers;
+}
+
+}  // namespace
+
+LoadedIteration::LoadedIteration(Device& device, const Problem& problem, const Constants& constants,
+                         ProblemBuffers& buffers, const Configuration& configuration,
+                         std::span<const Binary> binaries)
+    : device_(device), problem_(problem), buffers_(buffers) {
+  load(binaries);
+  buffers.choose(passed_buffers(problem, constants, configuration));
+  plan_ = walk_iteration(problem, constants, configuration,
+                     [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
+                       const std::size_t which = bound(binaries, launch, scope, names);
+                       note_first(launch.kernel, which, scope, names);
+                       if (!steps_.empty() && steps_.back().kernel == which && steps_.back().queue == launch.queue &&
+                           steps_.back().section == launch.section) {
+                         steps_.back().launches += launch.launches;
+                         return;
+                       }
+                       steps_.push_back({which, launch.queue, launch.launches, launch.section, launch.branch});
+                       kernel_of_.push_back(launch.kernel);
+                     });
+  if (steps_.empty()) throw UserError("a round of this configuration launches nothing");
+  buffers.set_final_names(plan_.names);
+  workload_ = std::make_unique<KernelWorkload>(device, pointers_to(loaded_), steps_, plan_.queues);
+}
+
+void LoadedIteration::load(std::span<const Binary> binaries) {
+  if (binaries.size() != problem_.kernels.size())
+    throw Error(fmt::format("the problem has {} kernels, but {} binaries came", problem_.kernels.size(),
+                            binaries.size()));
+  for (std::size_t k = 0; k < binaries.size(); ++k) {
+    try {
+      loaded_.push_back(device_.load(binaries[k]));
+    } catch (const DeviceError& error) {
+      throw DeviceError(error.fault(), about_kernel(problem_.kernels[k], error.what()), error.native_code());
+    }
+  }
+  for (const Binary& binary : binaries) {
+    const auto packed = device::PackedCode::unpack(binary.bytes);
+    for (const auto& [name, count] : packed.instructions) instructions_[name] += count;
+    instructions_from_ = packed.instructions_from;
+    if (packed.instructions.empty()) {
+      instructions_.clear();
+      break;
+    }
+  }
+  taken_.resize(binaries.size());
+  geometry_.resize(binaries.size());
+}
+
+/// What is loaded and bound for a launch: its position in loaded_.
+std::size_t LoadedIteration::bound(std::span<const Binary> binaries, const IterationLaunch& launch, const Scope& scope,
+                               const BufferNames& names) {
+  const Kernel& kernel = problem_.kernels[launch.kernel];
+  try {
+    const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
+    const std::vector<KernelArgument> arguments = buffers_.bind(kernel.arguments, scope, names);
+    std::string use = use_of(launch.kernel, geometry, arguments);
+    if (const auto known = by_use_.find(use); known != by_use_.end()) return known->second;
+    std::size_t which = launch.kernel;
+    if (taken_[launch.kernel]) {
+      which = loaded_.size();
+      std::unique_ptr<LoadedKernel> more = loaded_[launch.kernel]->another();
+      loaded_.push_back(more ? std::move(more) : device_.load(binaries[launch.kernel]));
+    } else {
+      taken_[launch.kernel] = true;
+      geometry_[launch.kernel] = geometry;
+    }
+    loaded_[which]->bind(geometry, arguments);
+    by_use_.emplace(std::move(use), which);
+    return which;
+  } catch (const DeviceError& error) {
+    throw DeviceError(error.fault(), about_kernel(kernel, error.what()), error.native_code());
+  } catch (const UserError& error) {
+    throw UserError(about_kernel(kernel, error.message()), error.place());
+  }
+}
+
+void LoadedIteration::note_first(std::size_t kernel, std::size_t bound, const Scope& scope, const BufferNames& names) {
+  if (!problem_.kernels[kernel].verification || first_launches_.contains(kernel)) return;
+  FirstLaunch& first = first_launches_[kernel];
+  first.bound = bound;
+  first.names = names;
+  for (const std::string& variable : loop_variables(problem_)) first.variables[variable] = *scope(variable);
+}
+
+const LoadedIteration::FirstLaunch* LoadedIteration::first_launch(std::size_t kernel) const {
+  const auto found = first_launches_.find(kernel);
+  return found == first_launches_.end() ? nullptr : &found->second;
+}
+
+const std::vector<WorkloadStep>& LoadedIteration::steps_in_sequence() {
+  if (!sequence_steps_.empty()) return sequence_steps_;
+  sequence_steps_ = steps_;
+  // Branches are written in the order of their branch numbers.
+  std::stable_sort(sequence_steps_.begin(), sequence_steps_.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
+    return std::pair(a.section, a.branch) < std::pair(b.section, b.branch);
+  });
+  for (WorkloadStep& step : sequence_steps_) step.queue = step.section = 0;
+  return sequence_steps_;
+}
+
+Workload& LoadedIteration::in_sequence() {
+  if (!sequence_)
+    sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), steps_in_sequence());
+  return *sequence_;
+}
+
+void LoadedIteration::note_resources(Measurement& result) const {
+  LoadedKernel::Resources most;
+  for (std::size_t k = 0; k < problem_.kernels.size(); ++k) {
+    const LoadedKernel::Resources one = loaded_[k]->resources();
+    most.registers = std::max(most.registers, one.registers);
+    most.shared_bytes = std::max(most.shared_bytes, one.shared_bytes);
+    most.local_bytes = std::max(most.local_bytes, one.local_bytes);
+    most.spilled_registers = std::max(most.spilled_registers, one.spilled_registers);
+    if (taken_[k]) note_occupancy(k, result);
+  }
+  const auto note_resource = [&](const char* name, int value) {
+    if (value >= 0)
+      result.quantities[name] = {static_cast<double>(value), 0, 1, "compiled code", {}, Provenance::measured};
+  };
+  note_resource("registers", most.registers);
+  note_resource("shared_bytes", most.shared_bytes);
+  note_resource("local_bytes", most.local_bytes);
+  for (const auto& [name, count] : instructions_)
+    result.quantities[name] = {count, 0, 1, "counted in " + instructions_from_, {}, Provenance::measured};
+  note_resource("spilled_registers", most.spilled_registers);
+}
+
+void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) const {
+  const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
+                                      loaded_[kernel]->resident_blocks());
+  if (!occupancy) return;
+  const std::string& name = problem_.kernels[kernel].name;
+  result.quantities[name.empty() ? "occupancy" : "occupancy." + name] = {
+      occupancy->share, 0, 1, occupancy->method, {}, Provenance::measured};
+}
+
+}  // namespace ergotune

@@ -1,0 +1,68 @@
+#include "tune/ledger/leaderboard.hpp"
+
+#include <cmath>
+
+#include "search/ranking.hpp"
+
+namespace ergotune {
+
+const Measurement& Leaderboard::judged(ConfigurationIndex index) const {
+  const auto levelled = levelled_.find(index);
+  return levelled == levelled_.end() ? measurement(index) : levelled->second;
+}
+
+bool Leaderboard::see(ConfigurationIndex index) {
+  levelled_.erase(index);
+  if (auto level = ledger_.levelled(*ledger_.find(index))) levelled_[index] = std::move(*level);
+  const Measurement& measured = judged(index);
+  const bool fresh = !outcomes_.contains(index);
+  const Outcome& outcome = outcomes_[index] = objective_.outcome(measured);
+  if (fresh) order_.push_back(index);
+  if (!outcome.ok) {
+    failed_ += fresh;
+  } else {
+    usable_ += fresh;
+    if (!best_ || objective_.better(measured, judged(*best_))) {
+      best_ = index;
+      const double value = objective_.value(measured).value_or(0);
+      if (usable_ == 1 || std::abs(value - best_then_) > 0.01 * std::abs(best_then_)) {
+        last_improvement_ = usable_;
+        best_then_ = value;
+      }
+    }
+  }
+  const bool revised = objective_.revision() != revision_;
+  revision_ = objective_.revision();
+  return revised;
+}
+
+void Leaderboard::judge_again() {
+  best_.reset();
+  for (const ConfigurationIndex index : order_) {
+    const Outcome& outcome = outcomes_[index] = objective_.outcome(judged(index));
+    if (outcome.ok && (!best_ || objective_.better(judged(index), judged(*best_)))) best_ = index;
+  }
+  revision_ = objective_.revision();
+}
+
+std::optional<double> Leaderboard::best_value() const {
+  return best_ ? objective_.value(measurement(*best_)) : std::nullopt;
+}
+
+std::vector<ConfigurationIndex> Leaderboard::ranking() { return ranked(&Leaderboard::measurement); }
+std::vector<ConfigurationIndex> Leaderboard::candidates() { return ranked(&Leaderboard::judged); }
+
+std::vector<ConfigurationIndex> Leaderboard::ranked(const Measurement& (Leaderboard::*of)(ConfigurationIndex) const) {
+  std::vector<const Measurement*> measurements;
+  for (const ConfigurationIndex index : order_) measurements.push_back(&(this->*of)(index));
+  const ObjectiveSpec wanted = objective_.spec();
+  std::vector<ConfigurationIndex> ranked;
+  for (const Ranked& place : rank(objective_, measurements, [&](std::size_t i) {
+         return ledger_.find(order_[i])->confirmed_for == wanted;
+       })) {
+    ranked.push_back(order_[place.position]);
+  }
+  return ranked;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,59 @@
+// Who leads: what a search has seen so far, judged by its objective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "search/objective.hpp"
+#include "tune/ledger/ledger.hpp"
+
+namespace ergotune {
+
+class Leaderboard {
+ public:
+  Leaderboard(const Ledger& ledger, Objective& objective) : ledger_(ledger), objective_(objective) {}
+
+  /// Takes note of a configuration that the ledger knows. True when the objective now judges earlier ones otherwise as
+  /// well (Objective::revision): then judge_again().
+  bool see(ConfigurationIndex index);
+  void judge_again();
+
+  bool seen(ConfigurationIndex index) const { return outcomes_.contains(index); }
+  const Outcome& outcome(ConfigurationIndex index) const { return outcomes_.at(index); }
+  const Measurement& measurement(ConfigurationIndex index) const { return ledger_.find(index)->measurement; }
+  /// What it is judged by: the same, as the mean of several boards would have it.
+  const Measurement& judged(ConfigurationIndex index) const;
+  /// In the order in which they were seen.
+  const std::vector<ConfigurationIndex>& order() const { return order_; }
+  std::optional<ConfigurationIndex> best() const { return best_; }
+  std::optional<double> best_value() const;
+  std::uint64_t failed() const { return failed_; }
+  std::size_t usable() const { return usable_; }
+  /// Usable configurations seen when the best was last improved by over 1 %.
+  std::size_t last_improvement() const { return last_improvement_; }
+  /// Best first, by the one order of results (search/ranking.hpp); Pareto: the front.
+  std::vector<ConfigurationIndex> ranking();
+  /// The same by what they are judged by: who is worth measuring again.
+  std::vector<ConfigurationIndex> candidates();
+  const Ledger& ledger() const { return ledger_; }
+  Objective& objective() const { return objective_; }
+
+ private:
+  std::vector<ConfigurationIndex> ranked(const Measurement& (Leaderboard::*of)(ConfigurationIndex) const);
+
+  const Ledger& ledger_;
+  Objective& objective_;
+  std::unordered_map<ConfigurationIndex, Outcome> outcomes_;
+  std::unordered_map<ConfigurationIndex, Measurement> levelled_;
+  std::vector<ConfigurationIndex> order_;
+  std::optional<ConfigurationIndex> best_;
+  std::uint64_t failed_ = 0, revision_ = 0;
+  std::size_t usable_ = 0, last_improvement_ = 0;
+  double best_then_ = 0;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,38 @@
+// Rounds that an application runs in its own process, with one configuration at a time, on buffers that are its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "ergotune/problem.hpp"
+#include "kernel/cached_compiler.hpp"
+#include "measure/timing/loaded_iteration.hpp"
+#include "measure/buffers/problem_buffers.hpp"
+
+namespace ergotune {
+
+class ApplicationIteration {
+ public:
+  /// Opens the device and fills the buffers; `problem` must live longer.
+  ApplicationIteration(const std::string& device, const Problem& problem, std::filesystem::path cache_folder);
+  /// Compiles and loads; what was there before stays when this throws DeviceError or UserError.
+  void use(const Configuration& configuration);
+  /// Runs one round; s of device time.
+  double run();
+
+  ProblemBuffers& buffers() { return buffers_; }
+  const ProblemBuffers& buffers() const { return buffers_; }
+
+ private:
+  const Problem& problem_;
+  std::unique_ptr<Device> device_;
+  Constants constants_;
+  CachedCompiler compiler_;
+  ProblemBuffers buffers_;
+  std::unique_ptr<Marker> begin_, end_;
+  std::unique_ptr<LoadedIteration> round_;
+};
+
+}  // namespace ergotune

@@ -1,0 +1,99 @@
+#include "tune/session/device_lock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/process/environment.hpp"
+#include "base/process/file_lock.hpp"
+#include "base/files.hpp"
+#include "base/clock.hpp"
+#include "ergotune/error.hpp"
+
+namespace ergotune {
+namespace {
+
+/// The same for everybody on this machine, whatever their TMPDIR.
+constexpr const char* kFolder = "/tmp";
+constexpr auto kPatience = std::chrono::milliseconds(100);
+
+std::filesystem::path lock_of(const DeviceInfo& device) {
+  const std::string folder = environment_variable("ERGOTUNE_DEVICE_LOCK");
+  std::string name = device.is_cpu          ? "processor"
+                     : !device.uuid.empty() ? device.uuid
+                     : !device.pci_address.empty() ? device.pci_address
+                                                   : device.id;
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '-');
+  return std::filesystem::path(folder.empty() ? kFolder : folder) / ("ergotune-device-" + name + ".lock");
+}
+
+/// "process 4711 (ergotune tune gemm.toml)".
+std::string in_words(long process) {
+  if (process <= 0) return "another process";
+  std::string line = read_file(fmt::format("/proc/{}/cmdline", process)).value_or("");
+  while (!line.empty() && line.back() == '\0') line.pop_back();
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  if (line.size() > 80) line = line.substr(0, 77) + "...";
+  return line.empty() ? fmt::format("process {}", process) : fmt::format("process {} ({})", process, line);
+}
+
+}  // namespace
+
+std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::function<void(const std::string&)>& announce,
+                                    const std::atomic<bool>* interrupted, double patience) {
+  if (environment_variable("ERGOTUNE_DEVICE_LOCK") == "off") return nullptr;
+  static std::mutex mutex;
+  static std::map<std::filesystem::path, std::weak_ptr<FileLock>> held;
+  const std::filesystem::path file = lock_of(device);
+  const double began = host_seconds();
+  for (bool told = false;; std::this_thread::sleep_for(kPatience)) {
+    if (interrupted && interrupted->load()) return nullptr;
+    long holder = 0;
+    {
+      const std::lock_guard guard(mutex);
+      if (auto ours = held[file].lock()) return ours;
+      auto lock = std::make_shared<FileLock>(file, true);
+      std::error_code trouble;
+      if (lock->take(trouble)) {
+        if (trouble) return nullptr;
+        held[file] = lock;
+        return lock;
+      }
+      holder = lock->holder();
+    }
+    if (patience > 0 && host_seconds() - began >= patience)
+      throw Error(fmt::format("the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
+                              patience, in_words(holder), device.id, device.name));
+    if (told) continue;
+    told = true;
+    const std::string words =
+        fmt::format("{} measures on {} ({})", in_words(holder), device.id, device.name);
+    const std::string otherwise = "ERGOTUNE_DEVICE_LOCK=off in the environment lets both measure and disturb each other";
+    if (!announce) throw UserError(fmt::format("{}; wait until it has ended, or {}", words, otherwise));
+    announce(fmt::format("{}: this session waits until it has ended; Ctrl-C gives up, {}", words, otherwise));
+  }
+}
+
+std::shared_ptr<void> wait_for_locks(std::vector<DeviceInfo> devices, const std::function<void(const std::string&)>& announce,
+                                     const std::atomic<bool>* interrupted, double patience) {
+  if (devices.size() == 1) return wait_for_lock(devices.front(), announce, interrupted, patience);
+  std::sort(devices.begin(), devices.end(),
+            [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
+  auto turns = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  const double began = host_seconds();
+  for (const DeviceInfo& device : devices) {
+    constexpr double kNoTime = 1e-3;  // 0 would be no limit
+    const double left = patience > 0 ? std::max(kNoTime, patience - (host_seconds() - began)) : 0;
+    turns->push_back(wait_for_lock(device, announce, interrupted, left));
+    if (interrupted && interrupted->load()) return nullptr;
+  }
+  return turns;
+}
+
+}  // namespace ergotune
