@@ -1,5 +1,5 @@
 // A launch with all its data, as a problem folder: problem.toml, the kernel's source or code object, one .npy file for
-// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs are somebody
+// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs belong to somebody
 // else's: it needs nothing but the standard library.
 #pragma once
 

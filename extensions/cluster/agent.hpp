@@ -12,7 +12,7 @@ struct AgentOptions {
   int in = 0, out = 1;
   /// The program's version, and the node's name; empty: SLURMD_NODENAME, else the host's.
   std::string program, node;
-  /// What is told of the devices here, as a JSON document.
+  /// Description of the devices here, as a JSON document.
   std::function<std::string()> list_devices;
   /// Set when the agent has to go: it hands back what it has not measured, puts clocks back, and returns.
   const std::atomic<bool>* interrupted = nullptr;

@@ -11,7 +11,7 @@
 namespace ergotune::agents {
 namespace {
 
-/// A pipe that nobody reads any more is no reason to die: sockets say so, and agents ignore SIGPIPE.
+/// A closed pipe must not end the process: sockets use MSG_NOSIGNAL, and agents ignore SIGPIPE.
 ssize_t write_some(int descriptor, const char* bytes, std::size_t count) {
   const ssize_t sent = ::send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
   return sent < 0 && errno == ENOTSOCK ? ::write(descriptor, bytes, count) : sent;

@@ -67,7 +67,7 @@ void Cluster::end_nodes(double farewell) {
       }
       return !pipe->ended();
     } catch (const Error&) {
-      return false;  // garbage at the end is nobody's any more
+      return false;  // trailing garbage is ignored
     }
   };
   std::vector<pollfd> polled;

@@ -23,7 +23,7 @@
 namespace ergotune {
 
 struct ClusterOptions {
-  /// What each node is told to open; problem and inputs are filled in.
+  /// What each node opens; problem and inputs are filled in.
   agents::Open open;
   /// Commands that start agents, and the program that {} stands for.
   std::vector<std::string> commands;
@@ -38,7 +38,7 @@ struct ClusterOptions {
   double retry = 5;
   /// s that a session without any node waits for the file to name another one.
   double list_patience = 60;
-  /// Set when nobody wants to wait for the first node any more; may be null.
+  /// Ends the wait for the first node when set; may be null.
   const std::atomic<bool>* interrupted = nullptr;
   /// Told what happens: a node comes, a node is lost. Called from the fleet's thread.
   std::function<void(const std::string&)> tell;
@@ -83,7 +83,7 @@ class Cluster : public Evaluator, public LiveDevice {
   void cancel() override;
   void set_journal(RunJournal* journal) override;
 
-  /// Answers that nobody waited for: late, or told twice.
+  /// Unexpected answers: late, or received twice.
   std::uint64_t strays() const;
   /// s of processor time that the fleet's thread has used.
   double own_seconds() const;

@@ -137,7 +137,7 @@ void Cluster::take(Node& node, Message message) {
                                       hello->program, options_.version), true);
     node.phase = Phase::opening;
   } else if (auto* need = std::get_if<Need>(&message)) {
-    for (const std::string& hash : need->hashes) (void)inputs_.size(hash);  // one that there is not is told before it is sent
+    for (const std::string& hash : need->hashes) (void)inputs_.size(hash);  // a missing one is reported before it is sent
     node.wanted.assign(need->hashes.begin(), need->hashes.end());
     node.offset = 0;
   } else if (auto* opened = std::get_if<Opened>(&message)) {
@@ -163,7 +163,7 @@ void Cluster::take(Node& node, Message message) {
 }
 
 /// Boards without a number of their own go by their node's name, so that a node keeps it: one that comes back has it still, and
-/// nobody else gets it meanwhile.
+/// no other node gets it meanwhile.
 std::string Cluster::own_name(const Node& self, const std::string& name) const {
   const auto taken = [&](const std::string& text) {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {

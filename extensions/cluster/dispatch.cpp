@@ -11,7 +11,7 @@ void Dispatch::add_node(Node node, std::vector<std::string> boards, std::size_t 
     for (const std::uint64_t id : queue) enqueue(id, false);
 }
 
-/// What asks for a board that nobody has goes where there is room: the answer says who measured.
+/// A request for an absent device goes to any free one: the answer names it.
 void Dispatch::enqueue(std::uint64_t id, bool first) {
   EvaluationRequest& request = tasks_.at(id).request;
   const auto has = [&](const auto& entry) {

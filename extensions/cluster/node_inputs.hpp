@@ -46,7 +46,7 @@ class NodeInputs {
 /// The agent's side: a folder in which inputs are kept from session to session.
 class InputFolder {
  public:
-  /// Makes it where there is none, and forgets files and trees of headers that nobody has used for 30 days. Throws UserError where it cannot be written.
+  /// Makes it where there is none, and forgets files and trees of headers unused for 30 days. Throws UserError where it cannot be written.
   explicit InputFolder(std::filesystem::path folder);
   /// Hashes of those that are not here.
   std::vector<std::string> missing(const std::vector<agents::InputFile>& list) const;

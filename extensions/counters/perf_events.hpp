@@ -16,7 +16,7 @@ struct PerfEvent {
   double weight = 1;
 };
 
-/// "GenuineIntel", of what /proc/cpuinfo holds; empty where it names nobody.
+/// "GenuineIntel", of what /proc/cpuinfo holds; empty where it names no vendor.
 std::string vendor_in(std::istream& cpuinfo);
 /// Operations on floating-point numbers, by the processor's vendor; empty for one whose events are not known.
 std::vector<PerfEvent> flop_events(std::string_view vendor);

@@ -29,7 +29,7 @@ namespace ergotune::helper {
 namespace {
 
 constexpr std::size_t kMaxClientsPerUser = 16;
-constexpr double kRest = 1;  // s, after nobody could be let in
+constexpr double kRest = 1;  // s, after no client could be accepted
 
 class Audit {
  public:
@@ -68,7 +68,7 @@ class Audit {
   int descriptor_ = -1;
 };
 
-// The socket is made anew. What is in its place is only removed when it is a socket that nobody answers at.
+// The socket is made anew. What is in its place is only removed when it is a socket without a listener.
 int listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -140,7 +140,7 @@ class Daemon {
     ::signal(SIGXFSZ, SIG_IGN);
     signals_ = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) throw Error("cannot watch signals");
-    StateFolder::open(options_.environment.state_folder);  // refused now, not when somebody asks for the first lease
+    StateFolder::open(options_.environment.state_folder);  // refused now, not at the first request for a lease
     for (const auto& report : replay_stale_journals(options_.environment)) audit_(report.summary);
     listener_ = listen_at(options_.socket);
     audit_("ergotuned listens at " + options_.socket);
@@ -187,7 +187,7 @@ class Daemon {
     if (socket < 0) {
       if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
       // the knock stays, and would be heard again at once and for ever
-      if (!std::exchange(shut_, true)) audit_(fmt::format("nobody is let in for now: {}", std::strerror(errno)));
+      if (!std::exchange(shut_, true)) audit_(fmt::format("no client is accepted for now: {}", std::strerror(errno)));
       rests_until_ = host_seconds() + kRest;
       return;
     }
@@ -212,7 +212,7 @@ class Daemon {
   }
 
   /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who has
-  /// most. Who has a lease stays. False when nobody can go.
+  /// most. Who has a lease stays. False when no client can be dropped.
   bool make_room(uid_t newcomer) {
     std::map<uid_t, std::size_t> of_user;
     for (const auto& [socket, client] : clients_) ++of_user[client.uid];

@@ -165,7 +165,7 @@ Policy load_policy(const std::string& file) {
     throw UserError(fmt::format("the policy {} {}", file, why));
   };
   const auto trusted = [](const struct stat& info) { return info.st_uid == 0 || info.st_uid == ::geteuid(); };
-  // Opened without following a link and then looked at through the descriptor: nobody can swap it in between.
+  // Opened without following a link and then looked at through the descriptor: it cannot be swapped in between.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     refuse(errno == ELOOP ? "is a link: give the file itself"

@@ -10,7 +10,7 @@
 //   devices = ["nvml:0", "GPU-6f3a..."]   # ids or keys as `ergotune clocks status` shows them; "*" for all
 //   core_clock_mhz = [600, 1980]          # bounds; a quantity that is not named may not be set
 //   power_limit_w = [200, 500]
-//   take_over = false            # may go on although somebody's locked clocks are in force
+//   take_over = false            # may go on although clocks locked by another process are in force
 #pragma once
 
 #include <sys/types.h>

@@ -258,7 +258,7 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
                               quantity_description(request.quantity), lease->id));
   auto result = check_value(request.quantity, range, request.value);
   if (result.ok()) {
-    if (!lease->session->check().ok()) lease->session->doubt();  // somebody else has changed it: it is set again
+    if (!lease->session->check().ok()) lease->session->doubt();  // another process has changed it: it is set again
     // a value beside one of the list means that one: what reaches the device is in the policy to the last digit
     result = lease->session->set(request.quantity, range.values.empty() ? request.value : nearest_value(range, request.value));
   } else {

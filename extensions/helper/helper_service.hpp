@@ -48,8 +48,8 @@ class Service {
   void set_policy(Policy policy);
   /// Whether a client has a lease.
   bool holds_lease(std::uint64_t client) const;
-  /// Notes a refusal of something that is no request of a client's. As all refusals it is told in the log as long as there
-  /// are not many: somebody who may do nothing must not fill it.
+  /// Notes a refusal of something that is no request of a client's. Like all refusals it is logged as long as there
+  /// are few: a client without rights must not fill it.
   void refused(uid_t uid, const std::string& what, double now);
   static constexpr std::size_t kMaxClients = 64;
   std::size_t clients() const { return clients_.size(); }

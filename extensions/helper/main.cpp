@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     }
     return helper::run_daemon(options);
   } catch (const UserError& error) {
-    std::fprintf(stderr, "ergotuned: %s\n", error.what());  // fmt::print throws where nobody can be told
+    std::fprintf(stderr, "ergotuned: %s\n", error.what());  // fmt::print throws without a standard error
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ergotuned: %s\n", error.what());

@@ -29,7 +29,7 @@ class ProgramBuilds {
   /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
   /// Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's fault.
   BuildOutcome build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
-  /// Removes builds that nobody used for a month, and what is left of those that were cut off.
+  /// Removes builds unused for a month, and what is left of those that were cut off.
   void prune() const;
 
  private:

@@ -74,7 +74,7 @@ struct ProgramEvaluator::State {
     return names;
   }
 
-  /// Until the one that runs has ended: it may be between two processes when it is told to.
+  /// Until the one that runs has ended: it may be between two processes at the request.
   void stop_running() {
     std::unique_lock lock(mutex);
     while (running) {

@@ -11,7 +11,7 @@ inline constexpr std::uint64_t kLargestFrame = 1ull << 30;
 /// s that ending all processes may take.
 inline constexpr double kLongestEnd = 10;
 
-/// False when nobody is at the other end any more.
+/// False when the other end is closed.
 bool send_frame(int socket, const std::string& payload);
 std::optional<std::string> receive_frame(int socket);
 

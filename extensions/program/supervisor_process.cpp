@@ -36,7 +36,7 @@ bool children_are_left() {
 }
 
 /// Ends every process below this one, whatever group or session it is in: orphans among them are adopted by this process.
-/// Returns how many still ran: what has ended and nobody waited for (popen() without pclose()) is nothing left behind.
+/// Returns how many still ran: a process that ended without being waited for (popen() without pclose()) is not left behind.
 int end_all() {
   int running = 0;
   const double limit = host_seconds() + kLongestEnd;
@@ -79,7 +79,7 @@ class Tail {
     while (descriptor_ >= 0) {
       const std::uint64_t before = total_;
       drain();
-      if (total_ == before) break;  // nobody writes any more: all are ended
+      if (total_ == before) break;  // all writers have ended
     }
   }
   std::uint64_t total() const { return total_; }
@@ -155,7 +155,7 @@ struct Prepared {
   ::_exit(127);
 }
 
-/// Waits until the program has ended, its time is over, or nobody wants it any more (false). Drains both streams.
+/// Waits until the program has ended, its time is over, or the request was withdrawn (false). Drains both streams.
 bool watch(int process, int socket, double deadline, Tail& out, Tail& err, SupervisedResult& result) {
   while (true) {
     pollfd polled[4] = {{process, POLLIN, 0}, {socket, POLLRDHUP, 0}, {out.descriptor(), POLLIN, 0}, {err.descriptor(), POLLIN, 0}};
@@ -191,7 +191,7 @@ void note_end(pid_t pid, SupervisedResult& result) {
   result.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;  // kB on Linux
 }
 
-/// False when nobody waits for an answer any more.
+/// False when the answer is no longer awaited.
 bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
   if (run.arguments.empty()) {
     result.not_started = "no program is named";

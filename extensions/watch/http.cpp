@@ -74,7 +74,7 @@ void send_words(evhttp_request* request, int status, const std::string& words) {
 
 void rest(evconnlistener* listener, void*) {
   static bool said = false;
-  if (!std::exchange(said, true)) std::fprintf(stderr, "note: the page lets nobody in for now: %s\n", std::strerror(errno));
+  if (!std::exchange(said, true)) std::fprintf(stderr, "note: the page accepts no connection for now: %s\n", std::strerror(errno));
   if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listen_again, listener, &kRest) == 0)
     evconnlistener_disable(listener);
 }

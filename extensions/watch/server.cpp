@@ -35,7 +35,7 @@ using namespace serve;
 constexpr double kPeriod = 0.25;         // s between events of one stream
 constexpr double kPoll = 0.02;           // s between looks whether an answer is ready
 constexpr double kKeepAlive = 10;        // s
-constexpr double kMostSilence = 5;       // s: an energy window that never closes is nobody's
+constexpr double kMostSilence = 5;       // s: an energy window that never closes is abandoned
 constexpr int kIdle = 60;                // s a connection may lie unused
 constexpr double kPatience = 30;         // s a reader may leave its buffer full
 constexpr std::size_t kBuffer = 4 << 20;  // bytes a reader may be behind
@@ -50,7 +50,7 @@ std::string random_bits(std::size_t bytes) {
   return words;
 }
 
-/// Work that nobody else on the machine waits for.
+/// Low-priority work.
 void step_back() {
   const sched_param none{};
   (void)::sched_setscheduler(0, SCHED_IDLE, &none);
@@ -198,7 +198,7 @@ void WatchServer::State::open_stream(evhttp_request* request, const Route& route
 }
 
 void WatchServer::State::forget(evhttp_connection* connection) {
-  // A request that was still being answered when its reader went is told from the connection before this, and is ours to free.
+  // A request that was still being answered when its reader went is closed by the connection before this, and is ours to free.
   const auto of = [&](const auto& one) {
     const evhttp_connection* its = evhttp_request_get_connection(one.request);
     if (!its) evhttp_request_free(one.request);

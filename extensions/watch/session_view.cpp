@@ -159,7 +159,7 @@ void SessionView::set_cells(std::size_t row, const LeanRow& lean) {
 
 void SessionView::take(const LeanRow& lean) {
   const bool known = row_of_.contains(lean.configuration);
-  // of a configuration that nobody has searched
+  // of an unmeasured configuration
   if (!known && lean.kind != RowKind::search && lean.kind != RowKind::confirmed) return;
   const std::size_t row = row_of(lean);
   counted_[row].ids.push_back(lean.id);

@@ -47,7 +47,7 @@ class SessionView {
 
   /// Asks the session at work for something ("stop", "pause", "resume", "confirm"); false where none is at work.
   bool ask(const std::string& what);
-  /// A CPU is being measured for energy: nobody should work beside it.
+  /// A CPU is being measured for energy: no other work should run.
   bool quiet() const;
   bool live() const { return live_ != nullptr; }
   /// False: its store has been deleted, or another is in its place.

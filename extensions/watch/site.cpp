@@ -133,7 +133,7 @@ std::optional<Answer> Site::of_session(const Route& route) {
   if (!view) return failure(404, "there is no session " + route.session);
   using Kind = Route::Kind;
   if (route.kind == Kind::control) {
-    if (!view->ask(route.ask)) return failure(409, "nobody is at work on this session on this machine");
+    if (!view->ask(route.ask)) return failure(409, "no process on this machine works on this session");
     return Answer{200, "application/json", text_of({{"asked", route.ask}})};
   }
   if (route.number < 0) return failure(400, "a whole number from 0 on is needed");

@@ -31,7 +31,7 @@ class Site {
   SessionView* view(const std::string& id);
   /// Views that are open already.
   const std::map<std::string, std::unique_ptr<SessionView>>& views() const { return views_; }
-  /// Nobody should work now: a CPU's energy is being measured.
+  /// No work should run now: a CPU's energy is being measured.
   bool quiet() const;
   /// The session that the page shows first; empty while there is none.
   std::string first() const;

@@ -62,7 +62,7 @@ class Builder {
   static Builder from_text(std::string function, const std::string& language, const std::string& source) {
     return Builder(std::move(function), "source." + language + " = { text = " + quoted(source) + " }\n");
   }
-  /// A size: its value here is what it is tuned for where nobody says another.
+  /// A size: its value here is what it is tuned for where no other value is given.
   Builder& constant(const std::string& name, long long value) { return line(constants_, name, std::to_string(value)); }
   /// The first value is the default.
   template <class T>

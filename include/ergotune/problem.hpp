@@ -102,7 +102,7 @@ std::string to_string(ElementType type);
 std::optional<ElementType> element_type(std::string_view name);
 std::size_t size_of(ElementType type);
 
-/// Memory of somebody else in this process (a tensor on a GPU) that kernels are given as it is: what measures it runs in this
+/// External memory in this process (a tensor on a GPU) that kernels are given as it is: what measures it runs in this
 /// process, and nothing shows writes past its end. When a run is over it holds what it held before.
 struct ForeignMemory {
   /// The device that it is on: "cuda:0".
@@ -328,13 +328,13 @@ struct Problem {
   std::vector<ObserverSpec> observers;
   /// [tune]: the command line and Python's keywords win.
   Settings settings;
-  /// What a simulated device is told about the kernel (evaluate/recorded/simulated.hpp); empty: its defaults.
+  /// Properties of the kernel for a simulated device (evaluate/recorded/simulated.hpp); empty: its defaults.
   std::map<std::string, Expression> simulation;
 
   /// The kernel of a problem that has one: the first.
   Kernel& kernel() { return kernels.front(); }
   const Kernel& kernel() const { return kernels.front(); }
-  /// The device of the first argument that is memory of somebody else in this process; empty where none is.
+  /// The device of the first argument that is external memory in this process; empty where none is.
   std::string device_of_foreign_memory() const;
   /// Whether its kernels have names, and with them parameters and quantities of their own.
   bool has_named_kernels() const { return !kernels.front().name.empty(); }

@@ -16,7 +16,7 @@
 
 namespace ergotune {
 
-/// What became of a configuration, as a strategy is told it.
+/// The outcome of a configuration, as passed to a strategy.
 struct Outcome {
   /// False: it failed and has no values.
   bool ok = false;
@@ -26,7 +26,7 @@ struct Outcome {
   std::vector<double> standard_errors;
   /// Of several kernels each one's share of the time, s, by name.
   std::map<std::string, double> kernel_times = {};
-  /// s of the search that evaluating it took, with what runs side by side taken into account; 0 where nobody knows. A
+  /// s of the search that evaluating it took, with what runs side by side taken into account; 0 where unknown. A
   /// strategy thinks accordingly.
   double seconds = 0;
 };

@@ -78,7 +78,7 @@ def tune(
             :class:`Observer`.
         metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
         resume: what the store knows is not measured again.
-        take_over: sets clocks although somebody else seems to have locked them.
+        take_over: sets clocks although another process seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
         devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with workers= or nodes= those of each node.
         watch: shows the page on the session while it runs (:func:`ergotune.watch`); needs ``store``.
@@ -125,7 +125,7 @@ def tune(
 
 
 def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:
-    """Ends a run at its first result where the objective is a name that nobody measures."""
+    """Ends a run at its first result where the objective is an unknown quantity."""
     name = re.fullmatch(r"(?:(?:max|min|maximi[sz]e|minimi[sz]e)\s+)?([A-Za-z_]\w*)", objective or "")
     if not name or name.group(1) in _core.quantities():
         return None
@@ -133,7 +133,7 @@ def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], 
     def check(configuration: Row, measurement: Row) -> None:
         known = [*measurement["quantities"], *measurement["metrics"]]
         if measurement["status"] in ("ok", "not_converged") and name.group(1) not in known:
-            raise _core.UserError(f'objective "{objective}": nobody measures {name.group(1)}; there are {", ".join(known)}')
+            raise _core.UserError(f'objective "{objective}": unknown quantity {name.group(1)}; there are {", ".join(known)}')
 
     return check
 
@@ -149,7 +149,7 @@ def compare_plans(
             :func:`tune`.
 
     Returns:
-        A dict: device, provenance, optimum_energy (J, None where nobody knows), and per plan its best configuration with
+        A dict: device, provenance, optimum_energy (J, None where unknown), and per plan its best configuration with
         its measurement, stages, how many configurations it asked for (``asked``: ``evaluated`` in this run, and
         ``known``), and the model's ridge and range (MHz) where one was fitted.
     """

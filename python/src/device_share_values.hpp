@@ -1,4 +1,4 @@
-// What Python is told of a session's boards.
+// A session's devices for Python.
 #pragma once
 
 #include "bindings.hpp"

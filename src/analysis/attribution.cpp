@@ -27,7 +27,7 @@ double weight(AttributionMethod method, int players, std::size_t player, Coaliti
 
 Coalition all_of(std::size_t players) { return (Coalition{1} << players) - 1; }
 
-/// Those that a player's share is made of; nobody at all has 0.
+/// The coalitions that a player's share consists of; the empty one has 0.
 std::vector<Coalition> coalitions_of_player(AttributionMethod method, std::size_t players, std::size_t player) {
   const Coalition all = all_of(players);
   if (method == AttributionMethod::marginal) return {all, all & ~(Coalition{1} << player)};

@@ -1,4 +1,4 @@
-// What several kernels that are measured together owe to each of them. Nobody can measure that while they overlap: these are
+// The share of each of several kernels that are measured together. It cannot be measured while they overlap: these are
 // models, and every result says so.
 #pragma once
 
@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostShapleyPlayers = 4;
 /// The coalitions that must be measured, the whole first. Throws UserError for more players than a method takes.
 std::vector<Coalition> coalitions_for(AttributionMethod method, std::size_t players);
 
-/// What each player is given of the whole, in the unit of `values`; nobody at all has 0. Standard errors are those of
+/// Each player's share of the whole, in the unit of `values`; the empty coalition has 0. Standard errors are those of
 /// independent values, to which shares are linear. Provenance: modelled. Throws Error where a coalition is missing.
 std::vector<Quantity> attribute(AttributionMethod method, std::size_t players, const std::map<Coalition, Quantity>& values);
 

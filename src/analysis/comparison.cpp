@@ -45,7 +45,7 @@ double error_of(const ComparedSession& session, std::size_t row) {
   return std::isfinite(error) && error > 0 ? error : 0;
 }
 
-/// Names of the parameters by which configurations are told apart.
+/// Names of the parameters that distinguish configurations.
 std::vector<std::string> common_names(const std::vector<ComparedSession>& sessions) {
   std::set<std::string> varying;
   std::vector<std::string> names;

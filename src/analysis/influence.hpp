@@ -18,7 +18,7 @@ namespace ergotune {
 /// A Pearson correlation with its 95 % interval (percentiles of a bootstrap over configurations).
 struct Association {
   double r = 0, low = 0, high = 0;
-  /// Of no correlation (Fisher's transformation), after Holm's correction for all correlations that are told.
+  /// Of no correlation (Fisher's transformation), after Holm's correction for all reported correlations.
   double p = 1;
 };
 

@@ -1,5 +1,5 @@
 // A vendor library's entry points as one table: each function is named once, with its type, and looked up
-// once when the table is made. Required and optional ones are told apart, so that an older driver serves as
+// once when the table is made. Required and optional ones are distinguished, so that an older driver serves as
 // far as it can.
 #pragma once
 

@@ -18,7 +18,7 @@ namespace ergotune {
 
 namespace {
 constexpr std::uint64_t kMagic = 0x31'45'56'49'4c'47'52'45;  // "ERGLIVE1"
-constexpr double kForgotten = 10;                            // s after which an open window is nobody's
+constexpr double kForgotten = 10;                            // s after which an open window counts as abandoned
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 }  // namespace
 

@@ -12,7 +12,7 @@
 
 namespace ergotune {
 
-/// What somebody who watches asks a session for; bits.
+/// Requests of the web page to a session; bits.
 enum LiveRequest : std::uint32_t { kStopAfterCurrent = 1, kPause = 2, kConfirmNow = 4 };
 
 /// A board at one moment, as the energy meter has read it anyway. NaN: not read.

@@ -83,7 +83,7 @@ void add_live_options(Verb verb, LiveArguments& a) {
                   fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable",
                               fmt::join(names, ", ")));
   verb.add_flag("--take-over", a.take_over,
-                "Set clocks although somebody else seems to have locked them (they end at the defaults)");
+                "Set clocks although another process seems to have locked them (they end at the defaults)");
   verb.add_flag("--in-process", a.in_process,
                 "Measure in this process: a kernel that crashes ends the session");
 }

@@ -1,4 +1,4 @@
-// What a device need not have: parts of buffers, pinned memory, further queues, things of somebody else's.
+// What a device need not have: parts of buffers, pinned memory, further queues, external objects.
 #include "device/device.hpp"
 
 #include <fmt/format.h>

@@ -98,7 +98,7 @@ class Compiler {
   virtual std::string identity() const = 0;
 };
 
-/// Device memory; freed with the object unless it belongs to somebody else (Device::wrap_buffer,
+/// Device memory; freed with the object unless it is external (Device::wrap_buffer,
 /// Device::view).
 class Buffer {
  public:
@@ -195,10 +195,10 @@ class Device {
   /// A part of a buffer (not of a view), which must live longer: kernels see it as a buffer of its own. An
   /// offset that is a multiple of 4096 will do on every device.
   virtual std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes);
-  /// Memory that belongs to somebody else, who frees it (CUdeviceptr of this device's primary context; cl_mem
+  /// Memory that is freed by its owner (CUdeviceptr of this device's primary context; cl_mem
   /// of this device's context; a pointer on the host). Throws UserError where it cannot be used here.
   virtual std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes);
-  /// Waits for what anybody in this process has queued on the device: before memory of somebody else is used.
+  /// Waits for everything that this process has queued on the device: before external memory is used.
   virtual void settle() { synchronise(); }
   /// Both use the main queue and wait for it, but for no other.
   virtual void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) = 0;
@@ -229,7 +229,7 @@ class Device {
   virtual Queue& main_queue();
   /// Throws DeviceError(launch) for multiprocessors that cannot be had so, DeviceError(unsupported) where none can.
   virtual std::unique_ptr<Queue> make_queue(const QueueOptions& options = {});
-  /// A queue that belongs to somebody else, who ends it after this object (CUstream of this device's primary
+  /// A queue that is ended by its owner after this object (CUstream of this device's primary
   /// context; cl_command_queue of this device's context, with profiling where markers are to tell time; the
   /// host has none and takes any pointer). Throws UserError where it cannot be used here.
   virtual std::unique_ptr<Queue> wrap_queue(void* native);

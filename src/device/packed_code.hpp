@@ -9,7 +9,7 @@ namespace ergotune::device {
 struct PackedCode {
   std::string code;
   /// How many instructions of which kind, by the names of quantities ("static_fma"), and what was read for it ("SASS", "PTX");
-  /// empty where nobody tells.
+  /// empty where unknown.
   std::map<std::string, double> instructions = {};
   std::string instructions_from = {};
 

@@ -61,7 +61,7 @@ class RunJournal {
   virtual ~RunJournal() = default;
   /// The request runs next on a slot (a number from 0); durable when this returns. Called once for each request that runs, right
   /// before it does: what ran on that slot before has ended, though wait() may return its result later (the device is
-  /// not kept waiting for that). Must not throw: what cannot be written is told by the session's next write.
+  /// not kept waiting for that). Must not throw: an error of writing is reported by the session's next write.
   virtual void about_to_run(const EvaluationRequest& request, std::size_t slot) = 0;
 };
 

@@ -15,7 +15,7 @@
 namespace ergotune {
 
 /// The next of `results`; nullopt after `seconds` without one. Throws `broken` once those that there were are taken. `lock` holds the
-/// mutex of all of them, and `changed` is told of each change.
+/// mutex of all of them, and `changed` is notified of each change.
 inline std::optional<EvaluationResult> take_result(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                                                    std::deque<EvaluationResult>& results, const std::exception_ptr& broken,
                                                    double seconds) {

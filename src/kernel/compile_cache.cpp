@@ -100,7 +100,7 @@ void CompileCache::prune() const {
   std::vector<Entry> entries;
   std::uint64_t total = 0;
   std::error_code failed;
-  // Other sessions store and prune at the same time: what has gone in between is nobody's fault.
+  // Other sessions store and prune at the same time: files removed meanwhile are no error.
   for (std::filesystem::recursive_directory_iterator entry(folder_, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     std::error_code gone;

@@ -1,5 +1,5 @@
 // Constants and parameters reach a kernel as macros. Where the kernel declares something of the same name,
-// the compiler sees "int 1024;" and says something about it that nobody understands.
+// the compiler sees "int 1024;" and reports an incomprehensible error.
 #pragma once
 
 #include <string>

@@ -94,7 +94,7 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   if (options.warn) {
     settings.warn = [warn = options.warn, data = options.data](const std::string& message) { warn(message.c_str(), data); };
   } else {
-    // of an application without a standard error nobody is told: fmt::print would throw, in a thread of ours for one
+    // an application without a standard error gets no message: fmt::print would throw, in a thread of ours for one
     settings.warn = [](const std::string& message) { std::fprintf(stderr, "ergotune: %s\n", message.c_str()); };
   }
   return settings;

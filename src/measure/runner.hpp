@@ -38,7 +38,7 @@ struct RunOptions {
   bool reference_only = false;
   /// Only say what the compiled code needs, run nothing.
   bool resources_only = false;
-  /// The control (its reopen_id()) whose board is watched meanwhile; empty: nobody is.
+  /// The control (its reopen_id()) whose device is watched meanwhile; empty: none.
   std::string watched;
   /// MHz that the core clock was set to; 0: it was not. Measuring begins when the board runs at it, or has been under load
   /// for long enough to.

@@ -12,7 +12,7 @@ namespace ergotune {
 struct AnalysisContext {
   /// The row of the problem's default configuration, where it was recorded.
   std::optional<std::size_t> default_row;
-  /// Configurations that the space has; 0 where nobody knows.
+  /// Configurations that the space has; 0 where unknown.
   std::uint64_t space = 0;
 };
 

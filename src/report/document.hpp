@@ -1,4 +1,4 @@
-// What a page tells of a session beside its rows: the answer, what it is held against, what to make of it. The numbers are
+// The content of a page besides a session's rows: the answer, what it is held against, what to make of it. The numbers are
 // those of `show`: the page draws, and works out nothing.
 #pragma once
 
@@ -20,9 +20,9 @@ struct ReportSource {
   std::string environment;  ///< JSON object
   Provenance provenance = Provenance::replayed;
   double created_at = 0;  ///< s since the epoch; 0: not known
-  /// By row, s since the session's first result; empty where nobody knows.
+  /// By row, s since the session's first result; empty where unknown.
   std::vector<double> seconds;
-  /// Configurations of the whole space; nullopt where nobody wrote it down.
+  /// Configurations of the whole space; nullopt where not recorded.
   std::optional<std::uint64_t> space;
 };
 

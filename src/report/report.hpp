@@ -13,7 +13,7 @@ struct ReportSummary {
   std::string problem, device, objective;
   std::uint64_t configurations = 0;  ///< that were measured, failures among them
   std::uint64_t failed = 0;
-  std::optional<std::uint64_t> space;  ///< configurations there are; nullopt where nobody wrote it down
+  std::optional<std::uint64_t> space;  ///< configurations there are; nullopt where not recorded
   std::filesystem::path file;
   std::vector<std::string> warnings;  ///< of what was read: it is cut off, rows are left out
 };

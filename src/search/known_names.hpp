@@ -9,7 +9,7 @@
 
 namespace ergotune {
 
-/// For Objective::parse(): `metrics`, and each of `names` that nobody knows (what a program's output says) as if it were one.
+/// For Objective::parse(): `metrics`, and each unknown one of `names` (what a program's output says) as if it were one.
 std::vector<Metric> with_names(std::vector<Metric> metrics, const std::vector<std::string>& names);
 /// Of a recording.
 std::vector<std::string> column_names(const Recording& recording);

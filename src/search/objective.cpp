@@ -78,7 +78,7 @@ struct Objective::State {
   std::map<std::string, double> best;
   /// Counts the changes that make earlier outcomes out of date.
   std::uint64_t revision = 0;
-  /// Largest turned value told so far: what breaks a condition is told more than this.
+  /// Largest turned value so far: a configuration that breaks a condition gets a larger one.
   double largest_told = -kInfinity;
   /// Lexicographic: the turned values of every usable measurement, each once, and what follows from them: the
   /// upper end of each level's band (of those in the bands before it); the last level has none.

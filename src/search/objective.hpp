@@ -42,12 +42,12 @@ class Objective {
   /// For people: "max gflops", "time".
   std::string title() const;
   Direction direction() const;
-  /// Of value(): SI or a metric's ("J s" of "energy * time"); empty where it has none or nobody knows.
+  /// Of value(): SI or a metric's ("J s" of "energy * time"); empty where it has none or is unknown.
   const std::string& unit() const;
   /// The quantity or metric that value() is, as it stands; empty where it is worked out ("2 * time").
   std::string quantity() const;
   /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is
-  /// folded into one value (a configuration that breaks its condition is told a value above all that meet
+  /// folded into one value (a configuration that breaks its condition gets a value above all that meet
   /// it).
   std::size_t count() const;
   /// Quantities it needs to be measured ("time", "energy").
@@ -62,7 +62,7 @@ class Objective {
   /// level of a lexicographic objective. Outcomes may then be asked for again, and told again
   /// (ergotune/strategy.hpp).
   std::uint64_t revision() const;
-  /// Forgets every measurement it was told of, and with them best(NAME) and the bands of a lexicographic objective.
+  /// Forgets every measurement, and with them best(NAME) and the bands of a lexicographic objective.
   void forget();
   /// True when `a` is better than `b` under what is known now.
   bool better(const Measurement& a, const Measurement& b) const;

@@ -20,7 +20,7 @@ bool was_held_down(const Measurement& measurement) {
   });
 }
 
-/// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: nobody wins by having run
+/// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: no configuration wins by having run
 /// at another clock than its own.
 void prefer_requested_settings(Objective& objective, std::span<const Measurement* const> measurements,
                               const std::function<bool(std::size_t)>& confirmed, std::vector<std::size_t>& order) {

@@ -20,7 +20,7 @@ struct Ranked {
 };
 
 /// Usable results, best first; of a Pareto objective the front only, in the order of its first objective (of equal
-/// points the first). The objective forgets what it was told before, and all of them are told to it before any two are
+/// points the first). The objective forgets earlier measurements, and sees all of these before any two are
 /// compared: best(NAME) and a lexicographic objective's bands follow from this list alone.
 ///
 /// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. The best of

@@ -294,7 +294,7 @@ TEST_F(Faults, APageWithoutDescriptorsIsQuiet) {
   EXPECT_TRUE(ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) == 0);
   EXPECT_LE(shim.fired(), 20);
   const std::string words = read_file(folder.path() / "err").value_or("");
-  EXPECT_EQ(lines_of(words, "note: the page lets nobody in for now: Too many open files"), 1u) << words.substr(0, 1000);
+  EXPECT_EQ(lines_of(words, "note: the page accepts no connection for now: Too many open files"), 1u) << words.substr(0, 1000);
   EXPECT_EQ(lines_of(words, ""), 1u) << words.substr(0, 1000);
   fired += shim.fired();
 }

@@ -1,4 +1,4 @@
-// A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and nobody waits for ever.
+// A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and no caller waits for ever.
 #include "power/guardian/restore_process.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The library for CUDA programs: the driver loads what CUDA_INJECTION64_PATH names and calls InitializeInjection; from then on
-// CUPTI tells of every launch and every code object. It watches only: a launch cannot be another one.
+// CUPTI reports every launch and every code object. It watches only: a launch cannot be another one.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -202,7 +202,7 @@ void on_event(void*, int domain, std::uint32_t callback, const void* data) noexc
   if (!data) return;
   try {
     if (domain == kResource) {
-      // also while we ask: the driver loads a kernel's code when somebody first wants to know of its arguments
+      // also while we ask: the driver loads a kernel's code at the first query of its arguments
       const auto& resource = *static_cast<const ResourceData*>(data);
       if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(CaptureRequest::Mode::capture))
         Code::get().add_code_object(resource.descriptor->code, resource.descriptor->size);

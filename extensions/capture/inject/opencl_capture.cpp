@@ -90,7 +90,7 @@ OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const Ker
       device_(info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice)) {
   if (!kernel.program->without_source.empty()) throw Refused("its program was " + kernel.program->without_source, true);
   for (const cl_event event : waits_for) {
-    // nobody but the program itself ends it, perhaps after this call
+    // only the program itself ends it, perhaps after this call
     if (info_of<cl_uint>(At::GetEventInfo, event, kEventCommandType) == kCommandUser &&
         info_of<cl_int>(At::GetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS) > CL_COMPLETE)
       throw Refused("it waits for an event of the program's own", false);
@@ -149,7 +149,7 @@ void OpenclCapture::take_argument(cl_kernel informed, cl_uint position, const Ar
   const std::string words = "its argument " + (argument.name.empty() ? std::to_string(position) : argument.name);
   cl_uint address = 0;
   if (!argument_info(informed, position, kArgAddress, address)) throw Refused("the driver does not tell what " + words + " is", true);
-  if (value.shared_virtual) throw Refused(words + " is shared virtual memory, whose extent nobody knows", true);
+  if (value.shared_virtual) throw Refused(words + " is shared virtual memory, whose extent is unknown", true);
   for (const std::string_view type : {"image", "sampler_t", "pipe", "queue_t", "event_t", "reserve_id_t"})
     if (argument.type.starts_with(type)) throw Refused(words + " is " + argument.type + "; only buffers and values are captured", true);
   if (address == kAddressLocal) {

@@ -37,7 +37,7 @@ struct KernelState {
   std::string name;
   std::shared_ptr<ProgramState> program;
   std::vector<ArgumentValue> arguments;
-  /// What clSetKernelExecInfo said is known to nobody else.
+  /// Arguments of clSetKernelExecInfo cannot be queried elsewhere.
   bool has_execution_info = false;
   std::shared_ptr<KernelLog::Entry> entry;
   std::mutex mutex;  ///< of what follows

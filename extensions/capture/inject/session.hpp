@@ -1,4 +1,4 @@
-// The way from inside somebody else's program to the command that started it. Nothing here throws; without a command, or
+// The way from inside an unmodified program to the command that started it. Nothing here throws; without a command, or
 // when it has gone, everything is a no.
 #pragma once
 

@@ -24,7 +24,7 @@ extern char** environ;
 namespace ergotune::cli {
 namespace {
 
-/// A socket in a folder of its own, which nobody else may enter; both go with the object.
+/// A socket in a folder of its own, accessible to this user only; both go with the object.
 class Listener {
  public:
   Listener() {

@@ -1,4 +1,4 @@
-// Somebody else's program, run with a library of ours in it that talks to this process (capture/messages.hpp).
+// An unmodified program, run with a library of ours in it that talks to this process (capture/messages.hpp).
 #pragma once
 
 #include <filesystem>

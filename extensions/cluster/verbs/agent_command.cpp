@@ -15,7 +15,7 @@
 namespace ergotune::cli {
 namespace {
 
-/// The pipe for the agent alone: what drivers, compilers or kernels print goes to standard error, and nobody reads its input.
+/// The pipe for the agent alone: what drivers, compilers or kernels print goes to standard error, and its input is not read.
 void take_pipe(AgentOptions& options) {
   options.in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   options.out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);

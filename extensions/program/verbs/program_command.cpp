@@ -204,7 +204,7 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   }
   finding.choice = choose_setting(prepared, options);
   finding.notes = prepared.notes;
-  // Settings are put back before anything is told of them.
+  // Settings are restored before they are reported.
   prepared.evaluator.reset();
   arguments.json ? print_json(document_of(finding)) : print_finding(finding);
   if (!finding.choice->best) throw Exit{kNoAnswer};
@@ -250,7 +250,7 @@ void add_program_command(Verb app) {
   verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this program are stored");
-  verb.add_flag("--take-over", arguments->take_over, "Set clocks although somebody else seems to have locked them");
+  verb.add_flag("--take-over", arguments->take_over, "Set clocks although another process seems to have locked them");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
   add_json_option(verb, arguments->json);
   verb.footer(

@@ -1,4 +1,4 @@
-// What `ergotune program` has found out, and how it is told.
+// Results of `ergotune program` and their output.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

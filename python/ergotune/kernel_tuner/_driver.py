@@ -67,7 +67,7 @@ class Driver:
             self._first = [index]
 
     def finish(self):
-        """No more is asked: a strategy that runs by itself is told so, and its rows are the results."""
+        """Ends the strategy; its rows are the results."""
         if self.guest is not None:
             self.results = self.guest.finish() or self.results
 

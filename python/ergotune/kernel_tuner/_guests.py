@@ -66,7 +66,7 @@ class Guest:
             self._turn.notify_all()
 
     def finish(self):
-        """The budget is spent, or somebody gave up: it is told so, and waited for. Gives the rows that it gave (what it
+        """The budget is spent, or the caller gave up: the strategy is ended and waited for. Gives the rows that it gave (what it
         evaluated again is among them again), or None. Raises what it raised."""
         with self._turn:
             self._over = True

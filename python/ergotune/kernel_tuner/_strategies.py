@@ -1,4 +1,4 @@
-"""Kernel Tuner's strategies: their names here, their options, and how much they evaluate when nobody says."""
+"""Kernel Tuner's strategies: their names here, their options, and how much they evaluate by default."""
 
 import math
 import warnings

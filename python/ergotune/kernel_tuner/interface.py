@@ -174,7 +174,7 @@ def run_kernel(
 
     def take(actual, expected):
         outputs.update({name: np.array(array) for name, array in actual.items()})
-        return False  # it has run; nobody asks how fast
+        return False  # it has run; its speed is irrelevant
 
     settings = {"device": _device_id(builder.language, device, platform), "strategy": "brute_force", "quiet": True,
                 "confirm": False, "in_process": True}

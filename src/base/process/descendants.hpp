@@ -7,7 +7,7 @@
 
 namespace ergotune {
 
-/// All processes below `pid`, parents before their children, at one moment: those that ended and nobody waited for too.
+/// All processes below `pid`, parents before their children, at one moment: including those that ended without being waited for.
 /// Orphans are not among them, unless their reaper is.
 std::vector<pid_t> descendants_of(pid_t pid);
 

@@ -59,7 +59,7 @@ std::vector<const PlanResult*> over_settings(const PlanComparison& comparison) {
   return list;
 }
 
-/// One quantity of the best of every setting over the clock that ran; empty where nobody says it.
+/// A quantity of the best of every setting over the clock that ran; empty where unknown.
 std::string over_clock(const std::vector<const PlanResult*>& plans, const std::vector<Parameter>& parameters,
                        const std::string& title, const std::string& label, const std::string& note,
                        const std::function<std::optional<double>(const Measurement&)>& value) {

@@ -9,7 +9,7 @@
 
 namespace ergotune::cli {
 
-/// J of a round: measured or recorded, or power times time; nullopt where it did not work or nobody says.
+/// J of a round: measured or recorded, or power times time; nullopt where it failed or is unknown.
 std::optional<double> energy_of(const Measurement& measurement);
 
 /// The energy that each plan found, as bars. Where power limits and clocks were compared (two plans over code and settings at

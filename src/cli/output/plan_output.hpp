@@ -18,7 +18,7 @@ nlohmann::ordered_json plans_document(const PlanComparison& comparison,
 /// The comparison as a table with bars.
 void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters);
 
-/// Runs and compares plans on what was prepared, and tells of it. `figure`, when not empty, is written as SVG.
+/// Runs and compares plans on what was prepared, and prints the result. `figure`, when not empty, is written as SVG.
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                ProgressPrinter& progress, bool json, const std::filesystem::path& figure);
 

@@ -35,7 +35,7 @@ std::optional<double> gain(double best, double other, Direction direction) {
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-/// with_interval(), and where the number comes from if nobody measured it.
+/// with_interval(), and the provenance of a value that was not measured.
 std::string told(const Measurement& measurement, const std::string& name,
                  const std::vector<Metric>& metrics) {
   std::string text = with_interval(measurement, name, metrics);
@@ -133,7 +133,7 @@ void print_next_best(const PreparedSession& prepared, const SessionResult& resul
   for (std::size_t i = 1; i < shown; ++i) {
     const ConfigurationResult& entry = result.best[i];
     const auto value = prepared.objective->value(entry.measurement);
-    // What was not measured beside the winner is told apart: its luck may be in its number.
+    // Unconfirmed results are marked: their values may be low by chance.
     const auto behind = unconfirmed_behind(prepared, result, entry);
     const std::string why = behind ? unconfirmed_text(*behind, result.search_repeats, unit) : "not confirmed";
     fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none",

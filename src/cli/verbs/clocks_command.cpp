@@ -167,7 +167,7 @@ Json report_document(const RestoreReport& report) {
               {"steps", steps}};
 }
 
-/// What nobody holds is put back at once. A guardian that was killed a moment ago, or is still at it, holds its device a
+/// Settings without a holder are restored at once. A guardian that was killed a moment ago, or is still at it, holds its device a
 /// little longer: it is waited for, so that one call is enough.
 std::vector<RestoreReport> restore_all() {
   constexpr double kPatience = 4;  // s

@@ -61,7 +61,7 @@ Measured measured_with(Problem problem, const MeasureArguments& arguments) {
   const SingleMeasurement one = ergotune::measure_one(prepared, index);
   result.measurement = one.measurement;
   if (one.known)
-    fmt::print(stderr, "note: this was measured before and is told from {}; --no-resume measures anew\n",
+    fmt::print(stderr, "note: this was measured before and comes from {}; --no-resume measures anew\n",
                prepared.store->file().string());
   return result;
 }
@@ -93,7 +93,7 @@ Json document_of(const Attribution& attribution) {
   return {{"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
 }
 
-/// As a table, with what is left of the whole: nobody's, where shares do not add up to it.
+/// As a table, with the remainder that shares do not cover.
 void print_attribution(const Attribution& attribution) {
   if (attribution.shares.empty()) {
     fmt::print("\nNothing is attributed: some of the rounds that it takes were not measured\n");

@@ -26,7 +26,7 @@
 namespace ergotune::cli {
 namespace {
 
-/// s; a search that goes on for longer without a bound is told of one.
+/// s; a longer search without a budget gets a hint.
 constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
@@ -68,7 +68,7 @@ void write_winner(const TuneArguments& arguments, const PreparedSession& prepare
       fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(), written.added > 0 ? "a record was added" : "it has this already");
 }
 
-/// The winner before the answer, which nobody may read to its end (`| head`): what cannot be written is thrown after it.
+/// Writes the winner before the answer, because a reader may close the pipe (`| head`); an error of writing is thrown after the answer.
 template <class Tell>
 void save_and_report(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
   std::exception_ptr unwritten;
@@ -104,7 +104,7 @@ Asked read(const TuneArguments& arguments) {
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
   if (plan.empty() && arguments.figure)
     throw UserError("--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
-  if (!plan.empty()) find_plans(plan, problem);  // an unknown name is told before any device is asked
+  if (!plan.empty()) find_plans(plan, problem);  // an unknown name is reported before a device is opened
   if (!plan.empty()) {
     if (const std::string added = prepare_for_plans(problem, setup, plan); !added.empty())
       fmt::print(stderr, "note: {}\n", added);
@@ -141,7 +141,7 @@ std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& 
   };
 }
 
-/// The page, where it was asked for; its link is told even with --quiet. Without a page it is tuned as well.
+/// The page, where it was asked for; its link is printed even with --quiet. Without a page it is tuned as well.
 std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
   if (!arguments.watch) return nullptr;
   try {
@@ -179,7 +179,7 @@ std::vector<std::string> kinds_named(const std::string& devices, const Problem& 
 }
 
 /// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
-/// say nothing of another, so they are told one after the other and never ranked.
+/// say nothing of another, so they are printed one after the other and never ranked.
 void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::string>& kinds) {
   const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
   const auto share = std::make_shared<CompileShare>(asked.setup.live.jobs > 0 ? asked.setup.live.jobs : cores - 1);

@@ -166,7 +166,7 @@ Constants constants_on(const Problem& problem, const Kernel& kernel, const std::
   return constants;
 }
 
-/// Without the restrictions on what nobody here knows of the device.
+/// Without the restrictions on unknown properties of the device.
 Problem with_known_restrictions(Problem problem, const Constants& constants) {
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);

@@ -201,7 +201,7 @@ class CudaDevice : public Device, DriverObject {
     try {
       work();
     } catch (const DeviceError&) {
-      recorded = false;  // queued one by one it is told again, or it works
+      recorded = false;  // queued one by one the error occurs again, or it works
     }
     recording_ = false;
     CUgraph graph = nullptr;  // the capture must end even when something was refused

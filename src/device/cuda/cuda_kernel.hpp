@@ -13,7 +13,7 @@ namespace ergotune::cuda {
 class CudaBuffer : public Buffer, DriverObject {
  public:
   CudaBuffer(const Api& api, std::size_t bytes);
-  /// Memory that somebody else frees.
+  /// Memory that is freed elsewhere.
   CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
       : DriverObject(api), bytes_(bytes), address_(address), owned_(false) {}
   CudaBuffer(const CudaBuffer&) = delete;
@@ -59,7 +59,7 @@ class CudaKernel : public LoadedKernel, DriverObject {
   std::optional<int> resident_blocks() const override;
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
   /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
-  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that nobody else
+  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that no other thread
   /// uses; null: none.
   void launch(CUstream stream, std::size_t count, CUstream recorder);
 

@@ -50,7 +50,7 @@ std::string pci_address_of(int device) {
   return normalise_pci_address(text);
 }
 
-/// What no attribute tells of GCN and CDNA, whose units have four SIMDs of 64 lanes (LLVM, User Guide for AMDGPU Backend:
+/// Properties of GCN and CDNA that have no attribute, whose units have four SIMDs of 64 lanes (LLVM, User Guide for AMDGPU Backend:
 /// vector registers of a lane and the granules in which they and the local data share are given out). RDNA's are left to the
 /// driver's own reckoning.
 void add_register_file(const std::string& architecture, Constants& p) {

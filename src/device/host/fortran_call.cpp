@@ -99,7 +99,7 @@ std::string continued(const std::string& line) {
 std::string check_in_fortran(const CompileJob& job) {
   const FortranProcedure procedure = called_procedure(job);
   if (procedure.name.empty() || (procedure.function && procedure.returns.empty())) return {};
-  // The compiler would read that file instead of the module in the source: what somebody compiled before, in another form.
+  // The compiler would read that file instead of the module in the source: from an earlier compilation.
   std::error_code error;
   if (!procedure.module.empty() && std::filesystem::exists(procedure.module + ".mod", error)) return {};
   const std::size_t count = passed_arguments(job);

@@ -24,7 +24,7 @@ constexpr std::size_t kAlignment =
 
 class HostBuffer : public Buffer {
  public:
-  /// Memory that somebody else frees.
+  /// Memory that is freed elsewhere.
   HostBuffer(std::byte* data, std::size_t bytes) : bytes_(bytes), data_(data), owned_(false) {}
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
     // Linux promises more memory than it has and then kills: what cannot fit is refused here
@@ -57,7 +57,7 @@ struct HostMarker : Marker {
   double time = 0;
 };
 
-/// The loader's words begin with the name of a file that nobody knows.
+/// The loader's message begins with the name of a temporary file.
 std::string why_not_loaded(const std::string& words) {
   constexpr std::string_view kMissing = "undefined symbol: ";
   const std::size_t at = words.find(kMissing);

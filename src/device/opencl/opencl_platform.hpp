@@ -47,7 +47,7 @@ class SubDevice {
 class Context {
  public:
   explicit Context(const DeviceEntry& entry);
-  /// One of somebody else's, who keeps it.
+  /// An external queue, owned by the application.
   explicit Context(cl_context foreign) : context_(foreign), owned_(false) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -69,7 +69,7 @@ class OpenclQueue : public Queue {
   cl_command_queue get() const { return queue_; }
   /// Whether some marker waits for the next command's event: an event costs time.
   bool awaited() const { return !heads_.empty(); }
-  /// Every command queued is told here, the last of a run always with its event.
+  /// Every queued command is reported here, the last of a run always with its event.
   void queued(Event event);
   void queued_without_event() { ++sequence_; }
   void record(OpenclMarker& marker);

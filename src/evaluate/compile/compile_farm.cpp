@@ -61,7 +61,7 @@ CompileFarm::~CompileFarm() {
   for (auto& desk : desks_) clear(*desk);
 }
 
-/// Nobody compiles there any more; what was.
+/// Releases the worker; returns the job it held.
 JobPointer CompileFarm::clear(CompileWorker& desk) {
   JobPointer job = std::exchange(desk.job, nullptr);
   if (!job) return job;

@@ -28,7 +28,7 @@ class CompileFarm {
   /// `time_limit` in s for one compilation.
   CompileFarm(std::size_t seats, const StartLink& start, const protocol::Setup& setup, double time_limit,
               const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
-  /// Of one seat, that of a runner which compiles as well: it belongs to somebody else, who hands on what it answers
+  /// Of one seat, that of a runner which compiles as well: it is owned by the caller, who passes on its answers
   /// while compiles_at() says that this is compiling.
   CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
   ~CompileFarm();
@@ -55,7 +55,7 @@ class CompileFarm {
 
   /// Those of `waiting` that wait for the same code have it then.
   std::optional<Failure> take(WorkerHandle& seat, protocol::Compiled compiled, const std::vector<JobPointer>& waiting);
-  /// nullopt where nobody is to blame, or not yet: a runner may have been damaged by what ran in it before, and what it compiled
+  /// nullopt where no configuration is to blame, or not yet: a runner may have been damaged by what ran in it before, and what it compiled
   /// when it ended is compiled once more.
   std::optional<Failure> take(WorkerHandle& seat, const Lost& lost);
   /// Ends those that are at work.
@@ -63,7 +63,7 @@ class CompileFarm {
 
  private:
   struct CompileWorker {
-    std::unique_ptr<WorkerHandle> own;  ///< null: somebody else's
+    std::unique_ptr<WorkerHandle> own;  ///< null: owned elsewhere
     WorkerHandle& seat;
     JobPointer job;
     std::uint32_t kernel = 0;

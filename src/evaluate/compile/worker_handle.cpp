@@ -92,7 +92,7 @@ std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
   return std::nullopt;
 }
 
-/// Takes note of an answer; throws ProtocolError for one that nobody has asked for.
+/// Records an answer; throws ProtocolError for an unexpected one.
 void WorkerHandle::check(const Message& answer) {
   if (std::holds_alternative<Failed>(answer)) return;
   const auto* compiled = std::get_if<Compiled>(&answer);
@@ -100,7 +100,7 @@ void WorkerHandle::check(const Message& answer) {
   const bool awaited = !ready_     ? std::holds_alternative<Ready>(answer)
                        : compiles_ ? asked_ && compiled && compiled->id == asked_id_
                                    : asked_ && ran && ran->id == asked_id_;
-  if (!awaited) throw ProtocolError("an answer that nobody asked for");
+  if (!awaited) throw ProtocolError("an unexpected answer");
   ready_ = true;
   asked_ = false;
   deadline_ = 0;

@@ -51,7 +51,7 @@ class WorkerHandle {
   int descriptor() const { return link_ ? link_->channel().descriptor() : -1; }
   /// On host_seconds(): when what is awaited is too late; 0 while nothing is.
   double deadline() const { return deadline_; }
-  /// Time that was nobody's.
+  /// Time of no job.
   void put_off(double seconds) {
     if (deadline_ > 0) deadline_ += seconds;
   }

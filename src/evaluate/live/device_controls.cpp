@@ -188,7 +188,7 @@ std::string DeviceControls::ran_elsewhere(const ControlSetting& asked, Measureme
   }
   if (clock != asked.end() && !ran && !told_unwatched_) {
     told_unwatched_ = true;
-    measurement.warnings.push_back("no clock can be read here: nobody checks the one that ran");
+    measurement.warnings.push_back("no clock can be read here: the clock that ran is not checked");
   }
   return {};
 }

@@ -36,9 +36,9 @@ class DeviceControls {
   }
   /// Takes one out of a queue that is not empty: of those with the setting in force, while there are any, the oldest.
   EvaluationRequest next_of(std::deque<EvaluationRequest>& queue) const;
-  /// Before the first change: the board is to be looked at under load, because a lock of somebody else's may show only then.
+  /// Before the first change: the board is to be looked at under load, because another process's lock may only show then.
   bool must_look() const { return !looked_; }
-  /// What it showed. Throws UserError for somebody's lock, unless the session takes it over.
+  /// What it showed. Throws UserError for another process's lock, unless the session takes it over.
   void look(const Measurement& under_load);
   /// Brings a setting in force. Where the hardware refuses it: the status of every configuration that asks
   /// for it (unsupported for an invalid value or pair; launch_error for the rest, which is disturbed()). Throws UserError
@@ -53,7 +53,7 @@ class DeviceControls {
   bool judge(const ControlSetting& asked, Measurement& measurement, bool again);
 
   /// All of the above for one configuration in this thread: looks at the board first where that is due, sets, measures by
-  /// `once`, judges, and measures again where it ran elsewhere. `dropped`: nobody wants the result any more.
+  /// `once`, judges, and measures again where it ran elsewhere. `dropped`: the result is no longer wanted.
   Measurement measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
                       const std::function<bool()>& dropped = [] { return false; });
   /// The last failure of apply(), judge() or measure() is one of the device's conditions (EvaluationResult::disturbed).

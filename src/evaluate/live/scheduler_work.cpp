@@ -17,7 +17,7 @@ using namespace protocol;
 
 namespace {
 constexpr int kMostFailuresInARow = 5;
-constexpr double kLook = 1;   ///< s between two looks at the clock while somebody is waited for
+constexpr double kLook = 1;   ///< s between two looks at the clock while a worker is awaited
 constexpr double kStood = 1;  ///< s; who wakes that much too late stood still
 }
 

@@ -52,8 +52,8 @@ class DeviceWorker {
     return (!job.slot || *job.slot == number_) && !job.refused_by.contains(number_);
   }
   /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
-  /// A setting is left only when nobody waits for it any more: going there and back takes longer than waiting
-  /// for a compiler. But nobody is passed by for ever: a strategy waits for its answers in about the order in which it
+  /// A setting is left only when no request waits for it any more: going there and back takes longer than waiting
+  /// for a compiler. But no request is passed over for ever: a strategy waits for its answers in about the order in which it
   /// asked.
   JobPointer next(const std::vector<JobPointer>& waiting) const;
   /// Brings a job's setting in force. Where it is refused: what becomes of the job, and of each with that

@@ -25,7 +25,7 @@ inline auto fields(MeasureSettings& settings) {
   return std::tie(precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds);
 }
 inline auto fields(MeasureOptions& options) {
-  // A structured binding cannot name a base's members beside its own: what MeasureOptions adds is told by hand.
+  // A structured binding cannot name a base's members beside its own: what MeasureOptions adds is listed by hand.
   return std::tuple_cat(fields(static_cast<MeasureSettings&>(options)),
                         std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
 }

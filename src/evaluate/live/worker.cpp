@@ -58,7 +58,7 @@ void redirect_output(int log) {
   }
 }
 
-/// Bytes of memory that are free now; 0 where nobody tells.
+/// Bytes of memory that are free now; 0 where unknown.
 std::uint64_t free_memory() {
   std::ifstream in("/proc/meminfo");
   std::string name, unit;

@@ -1,5 +1,5 @@
 // Device memory between two zones of a known pattern: what a kernel writes outside of its buffer is seen
-// there. Memory of somebody else has none.
+// there. external memory has none.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class GuardedBuffer {
   /// another's is seen. Throws DeviceError.
   GuardedBuffer(Device& device, std::span<const std::byte> contents, std::uint64_t number);
 
-  /// Memory of somebody else, as it is: without zones, and as it was filled.
+  /// external memory, as it is: without zones, and as it was filled.
   GuardedBuffer(Device& device, std::unique_ptr<Buffer> foreign);
 
   /// What kernels are given: exactly the buffer.

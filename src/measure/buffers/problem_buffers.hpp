@@ -30,7 +30,7 @@ class ProblemBuffers {
   ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
                  const ProblemBuffers* like = nullptr,
                  const std::vector<std::pair<std::string, std::string>>& swapped = {});
-  /// Memory of somebody else is put back as it was.
+  /// external memory is put back as it was.
   ~ProblemBuffers();
   ProblemBuffers(const ProblemBuffers&) = delete;
   ProblemBuffers& operator=(const ProblemBuffers&) = delete;
@@ -78,8 +78,8 @@ class ProblemBuffers {
     bool written = false;             ///< by some kernel
     bool in_out = false;              ///< read before it is written in a round
     std::size_t bytes = 0;
-    bool foreign = false;             ///< memory of somebody else
-    std::vector<std::byte> contents;  ///< as first filled; of memory of somebody else only where nothing else holds it
+    bool foreign = false;             ///< external memory
+    std::vector<std::byte> contents;  ///< as first filled; of external memory only where nothing else holds it
     std::unique_ptr<GuardedBuffer> live;
     std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
     std::optional<std::uint64_t> checksum = std::nullopt;  ///< of an input as first filled, where the device computes it

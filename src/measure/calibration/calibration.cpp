@@ -262,7 +262,7 @@ void note_window(const WindowFit& fit, Calibration& out) {
         fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
 }
 
-/// What the estimators are told of window and kind.
+/// Window and kind for the estimators.
 void name_kind(bool exponential, Calibration& out) {
   SensorInfo& info = out.sensor;
   const double period = info.update_period;

@@ -60,7 +60,7 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
     }
     last_poll = reading.time;
   }
-  // When the first value was set nobody saw; where it was polled, it is no update.
+  // The time of the first value is unknown; where it was polled, it is no update.
   if (updates.size() > 1 && readings.size() > 2 * updates.size())
     updates.erase(updates.begin());
   return updates;

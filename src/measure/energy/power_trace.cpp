@@ -29,7 +29,7 @@ std::vector<double> between(const TraceSeries& series, double from, double to) {
   return values;
 }
 
-/// Change per second over a span, where it is told from noise.
+/// Change per second over a span, where it is distinguishable from noise.
 double drift_over(const TraceSeries& series, double from, double to) {
   std::vector<double> x, y;
   for (std::size_t i = 0; i < series.time.size(); ++i) {

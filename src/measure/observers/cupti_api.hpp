@@ -165,7 +165,7 @@ struct RangeDataInfo : Header {
   std::size_t bytes = 0, ranges = 0;
 };
 
-/// A block whose size is told: the last member's end. What follows it is padding, or unknown here.
+/// A block whose size is given: the last member's end. What follows it is padding, or unknown here.
 template <class T, class Member>
 T block(Member T::*last) {
   T made{};

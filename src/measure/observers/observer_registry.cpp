@@ -24,7 +24,7 @@ using Type = ObserverOption::Type;
 /// The values of every option, defaults filled in.
 using Options = std::map<std::string, std::vector<Value>>;
 
-/// Of the board of the first sensor. Throws UserError where nobody has looked how its power changes with temperature.
+/// Of the board of the first sensor. Throws UserError where its temperature coefficient is unknown.
 EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
@@ -117,7 +117,7 @@ const std::vector<Entry>& entries() {
          {"idle", Type::number, false,
           "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}},
          {"temperature", Type::number, false,
-          "°C at which corrected_energy is told, by what \"ergotune temperature\" found of the board; 0: not told", {0.0}}}},
+          "°C to which corrected_energy refers, by the coefficient that \"ergotune temperature\" found; 0: none", {0.0}}}},
        make_energy},
       {{"host_time",
         "Host time of one round by itself, launch and wait included, with inputs restored before it",

@@ -10,7 +10,7 @@ namespace ergotune {
 
 class KeepWarm {
  public:
-  /// A board is not kept warm for longer than this without a configuration, s: then nobody is in a hurry.
+  /// A board is not kept warm for longer than this without a configuration, s: then it may cool down.
   static constexpr double kLongest = 5.0;
   /// nullptr where the device cannot run the load: it is a help, not a need.
   static std::unique_ptr<KeepWarm> make(Device& device);

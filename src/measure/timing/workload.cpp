@@ -44,7 +44,7 @@ KernelWorkload::~KernelWorkload() {
   try {
     device_.synchronise();  // a step that failed may have left others running, whose kernels end after this
   } catch (const std::exception&) {
-    // whoever waits next is told
+    // the next waiter is notified
   }
 }
 
@@ -89,7 +89,7 @@ void KernelWorkload::launch_gated(std::size_t rounds) {
       try {
         device.release();
       } catch (const std::exception&) {
-        // what waits behind the gate tells of it
+        // the commands behind the gate report it
       }
     }
   };

@@ -116,14 +116,14 @@ class AmdgpuControl final : public Control {
     if (level != "manual" && level != kCeilingLevel) return {};
     if (level == kCeilingLevel && ceiling_ && ceiling_now()) return {};
     return fmt::format(
-        "{} is \"{}\": somebody has chosen clock levels by hand, and which ones cannot be read back",
+        "{} is \"{}\": clock levels were chosen by hand, and which ones cannot be read back",
         level_file().string(), level);
   }
 
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;
     if (!cap_.empty()) snapshot_text(sysfs_, cap_, steps);
-    // The driver tells which level runs, not which are allowed: unless somebody works by hand, all are.
+    // The driver tells which level runs, not which are allowed: unless levels were chosen by hand, all are.
     const auto all = [](const std::vector<Level>& levels) {
       std::vector<int> numbers;
       for (const auto& level : levels) numbers.push_back(level.number);

@@ -77,7 +77,7 @@ class Control {
   virtual bool permitted() = 0;
   /// Everything that must be put back after any use of this control, read now.
   virtual std::vector<RestoreStep> snapshot() = 0;
-  /// A sign that somebody else holds a lock or has changed a setting that cannot be read and so cannot be
+  /// A sign that another process holds a lock or has changed a setting that cannot be read and so cannot be
   /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
   /// The same from what a board shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran, seen
@@ -88,7 +88,7 @@ class Control {
   virtual bool may_hide_a_lock() const { return false; }
   /// Sets; the request is checked against range() first.
   virtual ControlResult set(ControlQuantity quantity, double value) = 0;
-  /// Reads back what was set: ok where `value` is still set or nobody can tell (locked clocks have no getter); failed,
+  /// Reads back what was set: ok where `value` is still set or unknown (locked clocks have no getter); failed,
   /// with both values in words, where it is something else by now.
   virtual ControlResult check(ControlQuantity quantity, double value);
   /// How far a clock that runs as asked may be read from what was asked, relative.

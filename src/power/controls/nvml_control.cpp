@@ -127,7 +127,7 @@ ControlRange NvmlControl::clock_range(ControlQuantity quantity) {
   range.low = range.values.front();
   range.high = range.values.back();
   range.default_value = range.high;
-  // A lock has no getter: what can be told is application clocks that somebody has set.
+  // A lock has no getter: only changed application clocks can be seen.
   unsigned memory = 0, graphics = 0;
   if (application_clocks_set(memory, graphics)) range.current = core ? graphics : memory;
   return range;
@@ -176,10 +176,10 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
   if (application_clocks_set(memory, core)) return {};
   if (ran_mhz)
     return fmt::format(
-        "somebody seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and "
+        "another process seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and "
         "the driver does not tell which)",
         *ran_mhz);
-  return "somebody seems to have locked its clocks (it is held by a clock setting, and the driver does not "
+  return "another process seems to have locked its clocks (it is held by a clock setting, and the driver does not "
          "tell which)";
 }
 

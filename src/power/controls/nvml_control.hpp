@@ -48,7 +48,7 @@ class NvmlControl final : public Control {
   ControlRange limit_range() const;
   int application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
                          unsigned& core) const;
-  /// The application clocks where somebody has set them: they differ from their defaults.
+  /// The application clocks where they were set: they differ from their defaults.
   bool application_clocks_set(unsigned& memory, unsigned& core) const;
   void keep_settings();
   unsigned paired_core(unsigned memory, unsigned core_now);

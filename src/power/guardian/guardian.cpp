@@ -134,7 +134,7 @@ int run_guardian(const std::vector<std::string>& arguments) {
   const bool asked = wait_for_session(*task);
   if (!asked) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
-  // An orphan has time: nobody waits for it, and nobody else will restore.
+  // An orphan has time: no process waits for it, and no other will restore.
   RestoreRound round;
   round.attempts = asked ? task->attempts : task->attempts + 3;
   auto report = restore_apart(*folder, file, task->environment, round);

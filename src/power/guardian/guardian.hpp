@@ -42,9 +42,9 @@ struct DeviceHolder {
 };
 
 struct ControlSessionOptions {
-  /// Go on although somebody else's lock seems to be in force (it cannot be restored, only reset).
+  /// Go on although another process's lock seems to be in force (it cannot be restored, only reset).
   bool take_over = false;
-  /// What the second session is told about this one; empty: the process's own command line.
+  /// The description of this session for others; empty: the process's own command line.
   std::string command;
   /// Waits this long (s) for the guardian of a session that died to finish restoring.
   double wait_for_guardian = 10;
@@ -80,7 +80,7 @@ class ControlSession {
   ControlResult check();
   /// Takes nothing for granted any more: the next set() of a value is made even where it was made before.
   void doubt();
-  /// Whether it goes on where somebody else's lock is in force.
+  /// Whether it goes on where another process's lock is in force.
   bool taking_over() const;
   /// What this session has set so far.
   const ControlSetting& current() const;

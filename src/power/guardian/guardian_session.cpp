@@ -117,13 +117,13 @@ struct ControlSession::State {
     try {
       guardian.start(*control, *folder, *lock, options.guardian_timeout, options.restore_attempts);
       notes.push_back(
-          fmt::format("the guardian (pid {}) was ended by somebody; another took its place (pid {})", before,
+          fmt::format("the guardian (pid {}) was ended by another process; another took its place (pid {})", before,
                       guardian.pid()));
       return true;
     } catch (const std::exception& error) {
       ended = true;
       const auto report = restore();
-      ended_because = fmt::format("the guardian was ended by somebody and no other could be started ({}); {}",
+      ended_because = fmt::format("the guardian was ended by another process and no other could be started ({}); {}",
                                   error.what(), report.complete ? "everything was put back" : report.summary);
       notes.push_back(ended_because);
       current.clear();

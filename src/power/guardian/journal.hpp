@@ -49,7 +49,7 @@ class StateFolder {
   std::optional<Journal> read(const std::filesystem::path& file) const;
   /// Removes it durably; missing is fine. Throws Error.
   void clear(const std::filesystem::path& file) const;
-  /// Puts a damaged journal aside ("*.damaged"), so that it blocks nobody and can be looked at.
+  /// Puts a damaged journal aside ("*.damaged"), so that it blocks no session and can be inspected.
   void set_aside(const std::filesystem::path& file) const;
 
  private:

@@ -75,7 +75,7 @@ class Connection {
     return connection;
   }
 
-  /// Nobody answers any more.
+  /// The helper no longer answers.
   bool lost() const { return lost_; }
 
   Answer call(const Request& request) {

@@ -21,7 +21,7 @@ class Powersensor3Protocol : public PowersensorProtocol {
   explicit Powersensor3Protocol(std::string path) : path_(std::move(path)) {}
 
   void start(PowersensorPort& port) override {
-    port.write('T');  // it may still stream to nobody
+    port.write('T');  // it may still be streaming
     port.drain(0.05);
     port.write('R');
     Powersensor3Decoder::Channels channels;

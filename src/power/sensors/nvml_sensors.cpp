@@ -129,7 +129,7 @@ class NvmlSensor : public Sensor {
     return false;
   }
 
-  /// A call that took so much longer than others lost the processor on its way: nobody knows when it read. It counts as no
+  /// A call that took so much longer than others lost the processor on its way: the time of its reading is unknown. It counts as no
   /// reading; one that is always slow counts.
   bool came_late(double seconds) {
     quickest_ = std::min(quickest_, seconds);

@@ -117,7 +117,7 @@ class PmCountersFamily : public SensorFamily {
     }
     if (is_cpu && cpu) sensors.push_back(open("pm_counters:cpu"));
     if (!is_cpu && accelerators.size() == 1) sensors.push_back(open(accelerators[0]));
-    // accelN carries neither UUID nor PCI address: which of several is this device, nobody here can tell
+    // accelN carries neither UUID nor PCI address: which of several is this device, is unknown
     if (!is_cpu && accelerators.size() > 1)
       notes.push_back(
           fmt::format("pm_counters: {} accelerators, which nothing ties to a device; name the right one, "

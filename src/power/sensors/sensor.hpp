@@ -44,7 +44,7 @@ struct SensorInfo {
   /// What that calibration leaves open: a relative standard deviation of the gain, and of the power at `level` W, where
   /// gain and level are independent (the middle of the powers that were compared).
   double gain_error = 0, level = 0, level_error = 0;
-  // What a reading can be; 0 where nobody knows. A number outside is a failure of the sensor.
+  // Bounds of a reading; 0 where unknown. A number outside is a failure of the sensor.
   double least_power = 0, most_power = 0;  ///< W
   /// Its last digits move under any load: one that stands still has failed.
   bool never_still = false;

@@ -56,7 +56,7 @@ void read_fill_table(const Table& table, Argument& argument, const std::filesyst
 
 void read_fill(const Table& table, Argument& argument, const std::filesystem::path& folder) {
   if (is_integer_type(argument.type)) argument.fill.low = 0, argument.fill.high = 127;
-  // What is only written starts from zeros: an output that nobody writes then shows.
+  // What is only written starts from zeros: an unwritten output then shows.
   if (argument.access == Access::write) argument.fill.kind = Fill::Kind::constant;
   const toml::node* node = table.find("fill");
   if (!node) return;

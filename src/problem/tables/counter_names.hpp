@@ -22,7 +22,7 @@ struct CounterInfo {
   double factor = 1;
   CounterTerm terms[3] = {};
   std::string_view divisor = {};
-  /// One of the twenty that are counted where nobody names any; they fit into two passes.
+  /// One of the twenty that are counted by default; they fit into two passes.
   bool usual = false;
 };
 
@@ -45,7 +45,7 @@ bool is_chip_metric(std::string_view name);
 /// The metrics that a counter, or a chip's metric, is made of.
 std::vector<std::string> metrics_behind(const std::string& counter);
 /// The unit of a counter or of a chip's metric, as far as its name tells: "B", "B/s", "s"; empty for counts and where
-/// nobody knows. A chip's times come in ns and its percentages as 0 to 100, as CUPTI gives them.
+/// unknown. A chip's times come in ns and its percentages as 0 to 100, as CUPTI gives them.
 std::string unit_of_counter(std::string_view name);
 /// What a counter is worth, from the values of metrics_behind() in their order. NaN where the divisor is 0.
 double counter_value(const std::string& counter, std::span<const double> metrics);

@@ -20,7 +20,7 @@ struct DeviceProfile {
   std::map<std::string, double> numbers;
   std::map<std::string, std::vector<double>> lists;
   std::map<std::string, std::string> sources;  ///< where a number comes from
-  std::set<std::string> assumed;               ///< numbers that nobody published: marked so in the file
+  std::set<std::string> assumed;               ///< unpublished numbers, marked so in the file
 };
 
 /// By shipped name ("a100", "h100", case-insensitive) or by path. Throws UserError naming the shipped ones.

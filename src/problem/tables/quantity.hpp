@@ -34,22 +34,22 @@ struct QuantityInfo {
   /// failed.
   bool positive = false;
 
-  /// Nobody can say it without a sensor or the board's monitor.
+  /// Unavailable without a sensor or the board's monitor.
   bool needs_sensor() const { return producer == Producer::sensor || producer == Producer::monitor; }
   /// False where the rounds of a confirmation have nothing to average.
   bool averaged() const { return producer != Producer::compiler; }
 };
 
-/// All of them, in the order in which they are told.
+/// All of them, in the order in which they are shown.
 std::span<const QuantityInfo> quantities();
-/// nullptr for a name that is none of ours. Those of one kernel among several are told by their beginning ("time.NAME").
+/// nullptr for a name that is none of ours. Those of one kernel among several are recognised by their prefix ("time.NAME").
 const QuantityInfo* quantity_info(std::string_view name);
 
 /// What each of several kernels has for itself: "time.NAME", "occupancy.NAME".
 std::vector<std::string> mix_quantities(const Problem& problem);
 
 /// The unit of a metric (its own) or quantity; those of others are known by their ending ("ps_energy": J).
-/// Empty where there is none or nobody knows.
+/// Empty where there is none or it is unknown.
 std::string unit_of(std::string_view name, std::span<const Metric> metrics = {});
 /// QuantityInfo::positive; of others by their ending: times, energies and powers are positive.
 bool must_be_positive(std::string_view name);

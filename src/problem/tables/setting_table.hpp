@@ -48,7 +48,7 @@ struct Setting {
   bool is_list() const;
 };
 
-/// All of them, in the order in which they are told.
+/// All of them, in the order in which they are shown.
 std::span<const Setting> setting_table();
 /// nullptr where there is none.
 const Setting* find_setting(std::string_view name);

@@ -1,4 +1,4 @@
-// [simulation]: what a simulated device is told about a kernel. Its names are checked where they are used
+// [simulation]: properties of a kernel for a simulated device. Its names are checked where they are used
 // (evaluate/recorded/simulated.hpp), as are the names in its expressions: they may use what the simulation works out.
 #include "problem/files/toml_sections.hpp"
 

@@ -1,5 +1,5 @@
 // A bandit over other strategies, as in OpenTuner (Ansel et al., 2014) and ATF: whoever brought improvements
-// lately is asked more often. Every outcome is told to all of them.
+// lately is asked more often. Every outcome is passed to all of them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@ double expected_improvement(double gain, double deviation);
 double log_expected_improvement(double gain, double deviation);
 
 /// Gains below this many standard deviations, of which none is larger than `largest`, have no log_expected_improvement as large
-/// as `wanted`: most candidates are told apart by it without the improvement itself.
+/// as `wanted`: it distinguishes most candidates without the improvement itself.
 double least_deviations(double wanted, double largest);
 
 }  // namespace ergotune::search

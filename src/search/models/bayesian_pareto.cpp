@@ -174,7 +174,7 @@ class BayesianPareto : public StrategyBase {
     return expected_volume(mean, deviation, reference);
   }
 
-  /// The configuration that promises most. Until its outcome is told the models take it for a deviation worse than they think,
+  /// The configuration that promises most. Until its outcome is known the models take it for a deviation worse than they think,
   /// and the front does without it: what is only hoped for would hide what is near it.
   bool propose_best() {
     const std::size_t objectives = models_.size();

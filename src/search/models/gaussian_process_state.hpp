@@ -51,7 +51,7 @@ struct Hyperparameters : GaussianProcess::Scales {
 struct GaussianProcess::State {
   const SearchSpace* space = nullptr;
   std::vector<Feature> features;
-  std::vector<std::function<float(ConfigurationIndex)>> given;  // features that somebody else knows, after those
+  std::vector<std::function<float(ConfigurationIndex)>> given;  // features from elsewhere, after those
   std::vector<Table> tables;
   std::vector<std::vector<std::uint16_t>> level_at;  // per feature of one parameter: its level by position
   Hyperparameters hyper;

@@ -50,7 +50,7 @@ PriorFeatures::PriorFeatures(const SearchSpace& space, const std::vector<PriorRe
 }
 
 float PriorFeatures::level_at(std::size_t rank, std::size_t count) {
-  // what lies within a hundredth of all is hardly told apart, a tenth is told from a hundredth as a half from a tenth
+  // what lies within a hundredth of all is hardly distinguishable, a tenth differs from a hundredth as a half from a tenth
   const double hundredths = 100 * static_cast<double>(rank) / static_cast<double>(count);
   return static_cast<float>(std::max(0.0, 1 - std::log1p(hundredths) / std::log1p(50.0)));
 }

@@ -59,7 +59,7 @@ CREATE TABLE running (
 )sql";
 
 constexpr const char* kRuns = R"sql(
--- One time that somebody worked on a session.
+-- One invocation that worked on a session.
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
   session INTEGER NOT NULL REFERENCES sessions(id),

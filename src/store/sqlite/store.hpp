@@ -30,7 +30,7 @@ struct SessionIdentity {
   std::string hash() const;
 };
 
-/// One time that somebody worked on a session: what was wanted, how far it is, how it ended.
+/// One invocation that worked on a session: what was wanted, how far it is, how it ended.
 struct RunInfo {
   std::int64_t id = 0, session = 0;
   double started_at = 0;  ///< s since the epoch

@@ -38,7 +38,7 @@ Ledger::~Ledger() {
   try {
     drop_outstanding();
   } catch (...) {
-    // A store that cannot be written has been told of already, or there is nobody left to tell.
+    // A store that cannot be written has been reported already, or no recipient is left.
   }
   evaluator_.set_journal(nullptr);
 }
@@ -301,7 +301,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   row.kind = RowKind::confirmed;
   row.run = run_;
   row.stage = stage_;
-  // Of the mean, not the mean of theirs: what is told of a configuration fits together.
+  // Of the mean, not the mean of theirs: the values of a configuration are consistent.
   compute_metrics(row.measurement, row.configuration);
   ConfigurationResult& entry = entries_.at(index);
   if (!entry.searched) entry.searched = std::move(entry.measurement);

@@ -87,7 +87,7 @@ struct LedgerOptions {
   /// Stored results of these statuses do not count as known: they are listed in to_retry().
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
-  /// Where the session shows itself to those who watch it, and what they ask of it; null: nobody can.
+  /// Where the session shows itself to web pages, and their requests; null: nowhere.
   std::shared_ptr<LiveSession> live;
 };
 
@@ -120,7 +120,7 @@ class Ledger : private RunJournal {
   Evaluator& evaluator() const { return evaluator_; }
   /// By the user at the terminal, or by one who watches and asked for an end after the current configuration.
   bool interrupted() const { return stopped_ || (options_.interrupted && options_.interrupted->load()); }
-  /// Somebody who watches wants the search to end and its best to be confirmed; said once.
+  /// A web page asked to end the search and confirm its best; returned once.
   bool take_confirm_request() const;
   /// How far the search is, for those who watch.
   void tell(const SessionProgress& progress);
@@ -148,7 +148,7 @@ class Ledger : private RunJournal {
   std::uint64_t resumed() const { return resumed_; }
   /// s spent waiting for the evaluator; s of its own that the evaluator reports (Measurement::tuner_seconds).
   double waited() const { return waited_; }
-  /// s in which nothing was handed out because somebody who watches had paused the session.
+  /// s in which nothing was handed out because a web page had paused the session.
   double paused() const { return paused_; }
   double evaluators_own() const { return evaluators_own_; }
 

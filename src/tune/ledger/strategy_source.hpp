@@ -16,7 +16,7 @@ namespace ergotune {
 
 class StrategySource : public Source {
  public:
-  /// `space` is the ledger's or a part of it. What `standing` has seen is told to the strategy as known. `report` is
+  /// `space` is the ledger's or a part of it. What `standing` has seen is passed to the strategy as known. `report` is
   /// called for each result. Throws UserError for an unknown strategy or option.
   StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options, double started,
                  std::function<void(const ConfigurationResult&, bool fresh)> report);
@@ -53,7 +53,7 @@ class StrategySource : public Source {
   bool improvement_unlikely() const;
   bool measures() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
-  /// What the strategy is told of a configuration that was seen: with what evaluating it cost.
+  /// The strategy's view of a configuration that was seen: with what evaluating it cost.
   Outcome told(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 

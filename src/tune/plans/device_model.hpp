@@ -21,7 +21,7 @@ namespace ergotune {
 /// What a fit belongs to: it does not hold for another board, or under another driver.
 struct ModelledDevice {
   std::string board;   ///< Control::device_key(): the UUID; a simulated device's or recording's name
-  std::string driver;  ///< of the board, as its sensors tell it; empty where nobody does
+  std::string driver;  ///< of the board, as its sensors report it; empty where unknown
 };
 
 struct DeviceModel {
@@ -73,7 +73,7 @@ struct DeviceModelOptions {
 };
 
 /// Sweeps the full-load kernel over a few clocks, and fits. On a live device the sweep goes through a ControlSession as any
-/// tuning does, and core voltages are read where somebody tells them. Throws UserError where clocks cannot be set, Error
+/// tuning does, and core voltages are read where available. Throws UserError where clocks cannot be set, Error
 /// when interrupted.
 DeviceModel measure_device_model(const DeviceModelOptions& options);
 

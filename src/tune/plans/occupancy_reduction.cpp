@@ -25,7 +25,7 @@ struct Candidates {
   std::string name;
   std::vector<std::size_t> parameters;
   std::vector<Part> parts;
-  std::vector<std::optional<double>> occupancy;  ///< nullopt: nobody tells; 0: it does not compile or load
+  std::vector<std::optional<double>> occupancy;  ///< nullopt: unknown; 0: it does not compile or load
 
   std::string quantity() const { return name.empty() ? "occupancy" : "occupancy." + name; }
   bool known() const {
@@ -201,7 +201,7 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
     for (const std::size_t i : stay) kept[k].insert(kernels[k].parts[i]);
     const std::string name = kernels[k].name.empty() ? "the kernel" : kernels[k].name;
     words += fmt::format("{}{} {} of {}{}", words.empty() ? "" : ", ", name, stay.size(), kernels[k].parts.size(),
-                         kernels[k].known() ? "" : " (nobody tells its occupancy here)");
+                         kernels[k].known() ? "" : " (its occupancy is unknown here)");
     if (kernels[k].parameters.size() != 1) continue;
     Parameter& parameter = parameters[kernels[k].parameters.front()];
     parameter.values = ordered_values(kernels[k], stay, parameter);

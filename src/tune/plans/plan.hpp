@@ -118,7 +118,7 @@ struct PlanResult : Confidence {  // of best
   std::uint64_t evaluated = 0, known = 0;
   std::optional<PowerModel> model;
   std::optional<ClockRange> model_range;
-  /// Things to know: that nobody says what the base clock is.
+  /// Notes, for example that the base clock is unknown.
   std::vector<std::string> notes;
   /// Energy of the best without the noise of a simulated measurement, J, and how far that lies above the least possible, per
   /// cent; nullopt where they are not known.
@@ -140,7 +140,7 @@ struct PlanComparison {
   std::string problem, device;
   Provenance provenance = Provenance::measured;
   std::uint64_t space = 0;
-  /// The least energy in the whole space; nullopt when nobody knows.
+  /// The least energy in the whole space; nullopt when unknown.
   std::optional<double> optimum;
   std::vector<PlanResult> plans;
 };

@@ -37,7 +37,7 @@ std::uint32_t default_position(const Parameter& parameter, ParameterKind kind) {
     const auto it = std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value);
     if (it != parameter.values.end()) return static_cast<std::uint32_t>(it - parameter.values.begin());
   }
-  // Where nobody names a default, the middle of the values is the least extreme guess.
+  // Without a default, the middle of the values is the least extreme guess.
   return kind == ParameterKind::code ? static_cast<std::uint32_t>((parameter.values.size() - 1) / 2)
                                      : position_of_extreme(parameter, true);
 }

@@ -21,7 +21,7 @@ struct StageState {
   /// The model's best clock for this kernel and the clocks around it, MHz.
   std::optional<double> model_clock;
   std::optional<ClockRange> model_range;
-  /// MHz; nullopt where nobody says it.
+  /// MHz; nullopt where unknown.
   std::optional<double> base_clock;
 };
 

@@ -95,7 +95,7 @@ void PlanRun::tell(const PlanStage& stage, ConfigurationIndex index, const Measu
 }
 
 std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indices, Objective objective) const {
-  // Everything is told first: what is best may depend on best(time) and the like.
+  // Everything is passed on first: what is best may depend on best(time) and the like.
   std::vector<ConfigurationIndex> usable_ones;
   for (const ConfigurationIndex index : indices) {
     const Measurement* measurement = find(index);
@@ -152,7 +152,7 @@ void PlanRun::note_base_clock(const PlanStage& stage) {
   const bool wanted = std::any_of(stage.fixed.begin(), stage.fixed.end(),
                                   [](const auto& fixed) { return fixed.second == Value("base"); });
   if (wanted && !state_.base_clock && core_clock())
-    result_.notes.push_back("nobody says what the base clock is: the default clock is taken for it");
+    result_.notes.push_back("the base clock is unknown: the default clock is used instead");
 }
 
 std::vector<PlanPoint> PlanRun::by_setting(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) const {

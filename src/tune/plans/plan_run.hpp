@@ -35,7 +35,7 @@ class PlanRun {
   std::optional<PlanPoint> confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen);
   /// The clock with least energy of a model fitted to these, and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
-  /// Measures those of `indices` that are not known yet, and tells of it as progress of the stage. `each`, when given, sees
+  /// Measures those of `indices` that are not known yet, and reports it as progress of the stage. `each`, when given, sees
   /// every result as it comes and stops the rest by returning false.
   void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
   void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,

@@ -121,7 +121,7 @@ std::string Search::begin() {
       ++known_;
     }
   }
-  // The default comes first: what tuning gains is told against it, and where results are checked against the
+  // The default comes first: gains are relative to it, and where results are checked against the
   // first correct configuration, the user's own choice is the one to trust.
   std::string why;
   if (default_ && !standing_.seen(*default_)) why = measure({*default_});

@@ -119,14 +119,14 @@ struct SessionResult : Confidence {  // of best[0]
 };
 
 /// The configuration where every parameter takes its default (its first value where none is given); nullopt
-/// when that is not in the space. It is measured first: what tuning gains is told against it.
+/// when that is not in the space. It is measured first: gains are relative to it.
 std::optional<ConfigurationIndex> default_of(const SearchSpace& space);
 
 /// Searches `space`, which is the ledger's or a part of it (a stage of a plan), to its end.
 SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,
                           const SessionOptions& options);
 
-/// The same with a ledger of its own: what the store knows is told to the strategy and not measured again; every
+/// The same with a ledger of its own: what the store knows is passed to the strategy and not measured again; every
 /// result is durable before it is reported. `store` and `store_session` may be null/0 for runs that keep nothing.
 SessionResult run_session(const SearchSpace& space, Objective& objective, Evaluator& evaluator, Store* store,
                           std::int64_t store_session, const SessionOptions& options);

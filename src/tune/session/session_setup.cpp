@@ -136,7 +136,7 @@ SessionOptions SessionOptions::from(const Settings& settings) {
 
 PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   PreparedSession prepared;
-  // An objective that means nothing is told before a device is opened.
+  // An invalid objective is reported before a device is opened.
   prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
   prepared.watched = std::make_shared<LiveSession>(options.store);  // before workers start, which show what they read
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
@@ -162,7 +162,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
   if (store && announce)
     for (const std::string& warning : store->warnings()) announce(fmt::format("{}: {}", store->file().string(), warning));
-  // After the ledger has the session: who wants the same one is told so at once.
+  // After the ledger has the session: another process that wants it is refused at once.
   if (live && !turn) {
     const double began = host_seconds();
     turn = wait_for_locks(live->devices(), announce, interrupted, patience);

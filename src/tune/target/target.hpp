@@ -23,7 +23,7 @@ struct TargetOptions {
   LiveOptions live;
   /// Controls for execution parameters; none: the device's own.
   std::vector<std::string> controls;
-  /// Set clocks although somebody else's lock seems to be in force.
+  /// Set clocks although another process's lock seems to be in force.
   bool take_over = false;
   /// Measures in this process instead of in workers (callables that cannot leave it).
   bool in_process = false;
@@ -39,7 +39,7 @@ struct TargetOptions {
   /// A power-frequency model of the board is wanted although no execution parameter asks for it (a plan's
   /// `fixed = "model"`).
   bool needs_model = false;
-  /// What takes its time while the target is opened (a model that is fitted first) is told here line by line, and ends when
+  /// What takes its time while the target is opened (a model that is fitted first) is reported here line by line, and ends when
   /// this is set.
   std::function<void(const std::string&)> tell;
   const std::atomic<bool>* interrupted = nullptr;
@@ -55,7 +55,7 @@ struct TargetOptions {
 
 struct DeviceModel;
 
-/// A quantity of a configuration without measuring it; nullopt where nobody knows.
+/// A quantity of a configuration without measuring it; nullopt where unknown.
 using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
 
 /// Members are destroyed in reverse order: the evaluator goes before the space it refers to.

@@ -14,7 +14,7 @@
 namespace ergotune {
 
 /// MHz: what the maker calls the base clock. From a profile of that name, else from the driver's default application clock
-/// where that lies below the highest clock; nullopt where nobody says.
+/// where that lies below the highest clock; nullopt where unknown.
 std::optional<double> base_clock_of(const std::string& device_name, Control& control);
 
 /// Parameters that Kernel Tuner sets through a driver (nvml_gr_clock, nvml_mem_clock: MHz; nvml_pwr_limit: W;

@@ -133,7 +133,7 @@ void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
   }
   if (buffers && !written)
     target.notes.push_back(
-        "no argument is declared as written, so nobody checks what the kernel computes; say access = \"write\" or "
+        "no argument is declared as written, so the kernel's output is not checked; say access = \"write\" or "
         "\"read_write\" of its outputs");
 }
 

@@ -13,7 +13,7 @@ LiveOptions live_options(Problem& problem, const TargetOptions& options);
 /// What results depend on of who measures them (this very board, or boards of this kind), and how they are measured.
 void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live);
 /// The control that sets the execution parameters on a device; null when there is none that may be used: then they are
-/// left out. `named`: some are parameters by name already; a result would carry a clock that nobody set, so that is refused.
+/// left out. `named`: some are parameters by name already; a result would carry a clock that was not set, so that is refused.
 std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options, bool named);
 /// Opens the nodes that options.live.workers and nodes name.
 void open_nodes(Target& target, const TargetOptions& options);

@@ -133,7 +133,7 @@ def directive_contains_clause(line, clauses):
 
 
 def _finder(words, lang=None):
-    """A function that finds directives which begin with ``words``, in one language or in the one it is told."""
+    """A function that finds directives which begin with ``words``, in one language or in the given one."""
     def find(line, lang):
         return isinstance(lang, Language) and lang.sentinel + words in line
 
